@@ -1,4 +1,6 @@
 /** The agents of a configuration and of code, each with what runs it; and those that doors make. */
+import type { DrivenAgents } from './adapters/acp/drive.ts'
+import { quirksOf } from './adapters/acp/program.ts'
 import { modelDriver, type ModelDriverSettings } from './adapters/model/drive.ts'
 import { providerModels, type Providers } from './adapters/model/providers.ts'
 import { demoAgent, pacedDemoAgent, pacedModel } from './adapters/scripted/demo-agent.ts'
@@ -7,7 +9,7 @@ import { Script } from './adapters/scripted/script.ts'
 import { findConfigProblems } from './config-problem.ts'
 import type { Config } from './config.ts'
 import type { AgentOptions } from './define.ts'
-import { Agent } from './model/agent.ts'
+import { Agent, drivenDriver, isDriven } from './model/agent.ts'
 import type { SessionId } from './model/id.ts'
 import { findNearest } from './model/nearest.ts'
 import type { CountTokens } from './model/text.ts'
@@ -47,6 +49,7 @@ export function createAgents(
   settings: ModelDriverSettings & Partial<Pick<ModelSettings, 'usable'>>,
   scripted: { clock: Clock; count: CountTokens },
   onHost: Driver,
+  driven: Pick<DrivenAgents, 'driver' | 'whyUnavailable' | 'whyUnrestricted'>,
 ): Agents {
   const agents = new Map<string, Agent>()
   const drivers = new Map<string, Driver>()
@@ -57,21 +60,27 @@ export function createAgents(
       agent.name,
       agent.driver === 'host'
         ? onHost
-        : agent.driver === 'scripted'
-          ? scriptedDriver(parseScript(agent.name, config?.scripts[agent.name] ?? []), scripted)
-          : agent.driver === 'demo'
-            ? scriptedDriver(demoAgent, scripted)
-            : onModel,
+        : isDriven(agent)
+          ? driven.driver
+          : agent.driver === 'scripted'
+            ? scriptedDriver(parseScript(agent.name, config?.scripts[agent.name] ?? []), scripted)
+            : agent.driver === 'demo'
+              ? scriptedDriver(demoAgent, scripted)
+              : onModel,
     )
   }
   for (const [name, { driver, script, languageModel: _model, ...rest }] of Object.entries(inCode)) {
     const kind =
       typeof driver === 'object' ? 'own' : (driver ?? (script === undefined ? 'model' : 'scripted'))
-    const parsed = Agent.safeParse({ ...rest, name, driver: kind })
+    const given = {
+      ...rest,
+      ...(kind === drivenDriver ? { tools: rest.tools ?? ['*'] } : {}),
+      name,
+      driver: kind,
+    }
+    const parsed = Agent.safeParse(given)
     if (!parsed.success)
-      throw new OptionsError(
-        findConfigProblems(parsed.error, Agent, { ...rest, name, driver: kind }, ['agents', name]).join('\n'),
-      )
+      throw new OptionsError(findConfigProblems(parsed.error, Agent, given, ['agents', name]).join('\n'))
     agents.set(name, parsed.data)
     drivers.set(
       name,
@@ -79,7 +88,12 @@ export function createAgents(
         ? driver
         : kind === 'model'
           ? onModel
-          : scriptedDriver(typeof script === 'function' ? script : parseScript(name, script ?? []), scripted),
+          : kind === drivenDriver
+            ? driven.driver
+            : scriptedDriver(
+                typeof script === 'function' ? script : parseScript(name, script ?? []),
+                scripted,
+              ),
     )
   }
   const names = [...agents.keys()]
@@ -87,15 +101,26 @@ export function createAgents(
     get: (name) => agents.get(name),
     names: () => names,
     driver: (agent) => drivers.get(agent.name) ?? onModel,
-    whyUnavailable({ name, driver, model }) {
-      const provider = model?.split('/')[0]
-      if (driver !== 'model' || provider === undefined || inCode[name]?.languageModel !== undefined)
-        return null
-      return settings.usable?.().includes(provider) === false
-        ? `its provider "${provider}" cannot be used here: its key is not set, or it is not configured`
-        : null
-    },
+    isMetered: (agent) => !isDriven(agent) || quirksOf(agent).usage !== 'none',
+    whyUnrestricted: (agent) => driven.whyUnrestricted(agent),
+    whyUnavailable: (agent) =>
+      isDriven(agent)
+        ? driven.whyUnavailable(agent)
+        : findMissingKey(
+            agent,
+            inCode[agent.name]?.languageModel === undefined ? settings.usable : undefined,
+          ),
   }
+}
+
+/** `usable` lists the providers that can be used; without it nothing is known against any. */
+function findMissingKey(
+  { driver, model }: Agent,
+  usable: (() => readonly string[]) | undefined,
+): { why: string; cure: string } | null {
+  const provider = model?.split('/')[0]
+  if (driver !== 'model' || provider === undefined || usable?.().includes(provider) !== false) return null
+  return { why: `its provider "${provider}" cannot be used here`, cure: 'set its key, or configure it' }
 }
 
 /**

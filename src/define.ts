@@ -17,7 +17,7 @@ import type { ToolSpec } from './wire/tools.ts'
  * own.
  */
 export type AgentOptions = Omit<z.input<typeof Agent>, 'name' | 'driver'> & {
-  driver?: 'model' | 'scripted' | Driver
+  driver?: 'model' | 'scripted' | 'acp' | Driver
   script?: z.input<typeof Script> | ScriptedFunction
   languageModel?: LanguageModelV4
 }

@@ -2,6 +2,8 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { resolve } from 'node:path'
+import { driveAgents, sessionStep, type DrivenAgents, type DriverDeps } from './adapters/acp/drive.ts'
+import { toolsByTitle } from './adapters/mcp/server-tools.ts'
 import { createLauncher, type LauncherOptions, type OpenLauncher } from './adapters/sandbox/launcher.ts'
 import { loadTokenizer } from './adapters/tokens/tokenizer.ts'
 import { OptionsError } from './agents.ts'
@@ -9,11 +11,15 @@ import { loadConfig, type Config, type LoadedConfig } from './config.ts'
 import { findPromptWarnings } from './config-problem.ts'
 import type { Tool as OwnTool } from './define.ts'
 import { isDriven } from './model/agent.ts'
+import type { SessionId, TurnId } from './model/id.ts'
+import { isRecord } from './model/json.ts'
+import { findNearest } from './model/nearest.ts'
 import { isSecretField, secretValues } from './model/secret-shapes.ts'
 import type { CountTokens } from './model/text.ts'
 import type { Launcher } from './runtime/kernel/launch-port.ts'
 import type { Clock, Tool, Tools } from './runtime/kernel/ports.ts'
-import { configured, configuredTools, findSettingProblems, toolSettingsDefault } from './tools/configured.ts'
+import type { SqliteStore } from './store/sqlite.ts'
+import { configured, configuredTools, settingProblems, toolSettingsDefault } from './tools/configured.ts'
 import { doorTools, standardTools } from './tools/standard.ts'
 import { userDirectory } from './trust/config-text.ts'
 import { version } from './version.ts'
@@ -107,12 +113,13 @@ export function createToolbox(
   hidden: readonly string[] = [],
 ): Toolbox {
   const settings = config?.tools ?? toolSettingsDefault
-  const wrong = findSettingProblems(gatherTools(count, config, own), settings, (name) =>
+  const [wrong] = settingProblems(gatherTools(count, config, own), settings, (name) =>
     (config?.agents ?? []).some(({ mcpServers }) =>
       Object.keys(mcpServers).some((server) => name.startsWith(`${server}_`)),
     ),
   )
-  if (wrong.length > 0) throw new OptionsError(wrong.join('\n'))
+  if (wrong !== undefined)
+    throw new OptionsError(`${wrong.path.join('.')}: unknown key; ${findNearest(wrong.given, wrong.known)}.`)
   const standard = listTools(count, config, own, hidden)
   // A driven agent works on files with its own tools, under its own permissions.
   const offered = standard.filter(({ name }) => doorTools.includes(name))
@@ -136,6 +143,53 @@ export function createToolbox(
               ],
     },
     close: async () => (await loading)?.close(),
+  }
+}
+
+/** The agents that are driven, with the processes of theirs that are open. */
+export const openDriven = (
+  deps: Pick<DriverDeps, 'launcher' | 'clock' | 'alarm' | 'count' | 'report'> & {
+    options: { dataDir?: string; door?: LauncherOptions['door'] | undefined }
+    config: Config | null
+    store: SqliteStore
+  },
+): { driven: DrivenAgents; continues: DriverDeps['continues'] } => {
+  const { options, config, store } = deps
+  const dataDir = options.dataDir ?? config?.server.dataDir ?? ':memory:'
+  const continues: DriverDeps['continues'] = new Map()
+  const driven = driveAgents({
+    ...deps,
+    continues,
+    door: options.door ?? (() => null),
+    around: {
+      env: process.env,
+      home: homedir(),
+      dataDir: dataDir === ':memory:' ? null : resolve(dataDir),
+    },
+    version,
+    titles: toolsByTitle,
+    lastSession: (session) => findAgentSession(store, session),
+  })
+  return { driven, continues }
+}
+
+const pageSize = 500
+
+/** What the agent itself called this session last, and in which turn it was asked. */
+async function findAgentSession(
+  store: SqliteStore,
+  session: SessionId,
+): Promise<{ id: string; turn: TurnId } | null> {
+  let found: { id: string; turn: TurnId } | null = null
+  for (let after = 0; ;) {
+    const page = await store.read(after, { sessions: [session], types: ['step.ended'] }, pageSize)
+    for (const { event } of page.events)
+      if (event.type === 'step.ended' && event.name === sessionStep && event.turn !== null) {
+        const id = isRecord(event.output) ? event.output['session'] : null
+        if (typeof id === 'string') found = { id, turn: event.turn }
+      }
+    if (!page.more) return found
+    after = page.next
   }
 }
 

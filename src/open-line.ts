@@ -4,6 +4,7 @@
  */
 import { workerSchemas } from './adapters/schemas/schemas.ts'
 import { resolve } from 'node:path'
+import type { DrivenAgents } from './adapters/acp/drive.ts'
 import { hostDriver } from './adapters/host/drive.ts'
 import { hostHub, type HostHub } from './adapters/host/hub.ts'
 import { wantedSessions } from './adapters/host/wanted.ts'
@@ -21,7 +22,14 @@ import {
 } from './agents.ts'
 import type { Config } from './config.ts'
 import { presentDesk, type RunOptions, type Tieline, type TielineOptions } from './line.ts'
-import { createToolbox, listOwnDirectories, listSecrets, openLauncher, readConfig } from './line-parts.ts'
+import {
+  createToolbox,
+  listOwnDirectories,
+  listSecrets,
+  openDriven,
+  openLauncher,
+  readConfig,
+} from './line-parts.ts'
 import type { ConfigOptions } from './line-parts.ts'
 import type { OpeningMessage } from './model/event.ts'
 import { isSessionId, type TurnId } from './model/id.ts'
@@ -117,8 +125,9 @@ export async function openLine(options: OpenLineOptions = {}): Promise<OpenLine>
 
 async function start(base: Base): Promise<OpenLine> {
   const { options, config, store, alarm, hosts, warn } = base
-  const { book, settings } = await loadAgents(base)
   const launcher = openLauncher(options, config, base.report)
+  const { driven, continues } = openDriven({ ...base, launcher, clock, count: countTokens })
+  const { book, settings } = await loadAgents(base, driven)
   const hidden = listOwnDirectories(options.dataDir ?? config?.server.dataDir, config)
   const toolbox = createToolbox(countTokens, config, options.tools ?? [], clock, warn, launcher, hidden)
   checkTools(book, toolbox.names)
@@ -138,6 +147,7 @@ async function start(base: Base): Promise<OpenLine> {
       describeWorkspace: (at, files, field) => describeWorkspace(at, files, field, hidden),
       schemas,
       launcher,
+      continues,
       subagent: options.subagent ?? config?.subagent.agent ?? null,
       ...(config === null ? {} : { artifactKinds: config.subagent.artifactKinds }),
       release: config?.mail.release ?? 'agents',
@@ -166,10 +176,7 @@ async function start(base: Base): Promise<OpenLine> {
     desks.stop()
     await node.stop()
     alarm.stop()
-    await toolbox.close()
-    await launcher.close()
-    await schemas.close()
-    await store.close()
+    for (const part of [driven, toolbox, launcher, schemas, store]) await part.close()
   }
   return {
     ...presentDesk(desks.as({ client: { name: 'program', cwd } }), log),
@@ -186,20 +193,16 @@ async function start(base: Base): Promise<OpenLine> {
   }
 }
 
-async function loadAgents({
-  options: { agents: inCode = {}, loaded },
-  config,
-  store,
-  alarm,
-  hosts,
-  warn,
-}: Base): Promise<{ book: AgentBook; settings: ModelSettings }> {
+async function loadAgents(
+  { options: { agents: inCode = {}, loaded }, config, store, alarm, hosts, warn }: Base,
+  driven: DrivenAgents,
+): Promise<{ book: AgentBook; settings: ModelSettings }> {
   const ports = { clock, count: countTokens }
   const settings = modelSettings(config?.providers ?? {}, inCode, clock, alarm, countTokens)
   const onHost = hostDriver({ hub: hosts, clock, inputOf: ({ turn }) => readOpening(store, turn.id) })
   const untrusted = loaded?.untrusted == null ? [] : [loaded.untrusted]
   const configured = {
-    ...createAgents(config, inCode, settings, ports, onHost),
+    ...createAgents(config, inCode, settings, ports, onHost, driven),
     untrusted: () => untrusted,
   }
   const maker = agentMaker(configured, settings, ports, settings.usable(), {

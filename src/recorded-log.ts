@@ -98,6 +98,7 @@ export async function openLogWith(
         settings,
         { clock: systemClock, count },
         hostDriver({ hub: hostHub(), clock: systemClock }),
+        notDriven,
       ),
     )
   }
@@ -106,6 +107,13 @@ export async function openLogWith(
     imported: read?.header ?? null,
     close: () => store.close(),
   }
+}
+
+/** What a driven agent did is in the record, and is not done again. */
+const notDriven: Parameters<typeof createAgents>[5] = {
+  driver: { run: () => Promise.reject(new Error('a replay drives no agent')) },
+  whyUnavailable: () => null,
+  whyUnrestricted: () => null,
 }
 
 /** Most programs never look back, so what it takes is loaded at first use. */

@@ -188,8 +188,8 @@ test('R7: whatever is granted lies within the caller: one hop deeper, its deadli
 })
 
 test('the caller keeps the smaller of two seconds and a twentieth of its time, to use a partial result', () => {
-  expect(effectiveTimeoutMs(300_000, 10_000, limitsDefault)).toBe(9500)
-  expect(effectiveTimeoutMs(300_000, 100_000, limitsDefault)).toBe(98_000)
-  expect(effectiveTimeoutMs(5000, 100_000, limitsDefault)).toBe(5000)
-  expect(effectiveTimeoutMs(900_000, 1_000_000, limitsDefault)).toBe(300_000)
+  expect(effectiveTimeoutMs(300_000, 10_000, limitsDefault.callTimeoutMsMax)).toBe(9500)
+  expect(effectiveTimeoutMs(300_000, 100_000, limitsDefault.callTimeoutMsMax)).toBe(98_000)
+  expect(effectiveTimeoutMs(5000, 100_000, limitsDefault.callTimeoutMsMax)).toBe(5000)
+  expect(effectiveTimeoutMs(900_000, 1_000_000, limitsDefault.callTimeoutMsMax)).toBe(300_000)
 })

@@ -211,10 +211,12 @@ test('a call holds half of what is left, rounded up, at least its context, and n
 })
 
 test('a callee ends a little before its caller, in whole milliseconds', () => {
-  expect(effectiveTimeoutMs(30_000, 1_000_000, limitsDefault)).toBe(30_000)
-  expect(effectiveTimeoutMs(Infinity, 100_000, limitsDefault)).toBe(98_000)
-  expect(effectiveTimeoutMs(Infinity, 1001, limitsDefault)).toBe(950)
-  expect(effectiveTimeoutMs(Infinity, Infinity, limitsDefault)).toBe(limitsDefault.callTimeoutMsMax)
+  expect(effectiveTimeoutMs(30_000, 1_000_000, limitsDefault.callTimeoutMsMax)).toBe(30_000)
+  expect(effectiveTimeoutMs(Infinity, 100_000, limitsDefault.callTimeoutMsMax)).toBe(98_000)
+  expect(effectiveTimeoutMs(Infinity, 1001, limitsDefault.callTimeoutMsMax)).toBe(950)
+  expect(effectiveTimeoutMs(Infinity, Infinity, limitsDefault.callTimeoutMsMax)).toBe(
+    limitsDefault.callTimeoutMsMax,
+  )
   expect(granted(withRequest(one, { timeoutMs: -5 })).deadline).toBe(one.world.now)
   expect(withLimits({ callTimeoutMsMax: 10 }) && granted(withLimits({ callTimeoutMsMax: 10 })).deadline).toBe(
     one.world.now + 10,

@@ -5,7 +5,8 @@
  * The rules of `openCall` are checked in this order, and the first that says no is the refusal:
  *  1. the caller's turn is live and its own call still pending    call_ended
  *  2. the caller may call at all, and this target                 not_allowed, tool_disabled
- *  3. the target exists                        agent_unknown, project_untrusted, session_unknown
+ *  3. the target exists, can be run and held   agent_unknown, project_untrusted, session_unknown,
+ *                                              agent_unavailable, cannot_restrict
  *  4. sizes                                                       too_large
  *  5. neither itself nor anybody on its own path (R5)             self_call, call_cycle
  *  6. depth (R7)                                                  call_too_deep
@@ -34,6 +35,7 @@ import {
   type Limits,
 } from './limits.ts'
 import { type Refusal, agentUnknown, isRefusal } from './refusal.ts'
+import { callMsMax } from './time-limits.ts'
 import type { UntrustedProject } from './untrusted.ts'
 import { byteLength } from './text.ts'
 
@@ -70,21 +72,24 @@ export type OpenWorld = {
   now: Millis
   /** The task that started the caller's turn. */
   callerTaskHash: string | null
+  /** Why the target cannot be run at all at present. */
+  unavailable?: { why: string; cure: string } | null
+  /** Why a ceiling of tools cannot be kept for the target. */
+  unrestricted?: { why: string; cure: string } | null
 }
 
 export type OpenDecision = { grant: Grant; deadline: Millis; boundBy: BoundBy } | Refusal
 
 /** The shortest deadline that leaves the caller time to use a partial result. */
-export const effectiveTimeoutMs = (requestedMs: number, callerLeftMs: number, limits: Limits): number =>
-  Math.floor(
-    Math.min(requestedMs, limits.callTimeoutMsMax, callerLeftMs - Math.min(2000, callerLeftMs * 0.05)),
-  )
+export const effectiveTimeoutMs = (requestedMs: number, callerLeftMs: number, callMsMax: number): number =>
+  Math.floor(Math.min(requestedMs, callMsMax, callerLeftMs - Math.min(2000, callerLeftMs * 0.05)))
 
 export function openCall(request: OpenRequest, facts: OpenFacts, world: OpenWorld): OpenDecision {
   return (
     liveness(facts, world) ??
     permission(request, facts, world) ??
     existence(request, facts, world) ??
+    availability(request, facts, world) ??
     sizes(request, world) ??
     cycles(request, facts) ??
     depths(request, facts, world) ??
@@ -146,6 +151,20 @@ function existence(
   if (request.targetAgent === undefined) return agentUnknown(request.targetName, knownAgents, untrusted)
   if (request.fresh) return null
   return session?.kind === 'persistent' && session.archived !== 'deleted' ? null : unknown
+}
+
+/** It could not even begin, or could not be held to what the call allows. */
+function availability(
+  { targetAgent, targetName, allowedTools }: OpenRequest,
+  { caller: { turn } }: OpenFacts,
+  { unavailable, unrestricted }: OpenWorld,
+): Refusal | null {
+  const agent = targetAgent?.title ?? targetName
+  if (unavailable != null) return { code: 'agent_unavailable', agent, ...unavailable }
+  const isRestricted = allowedTools !== null || turn.grant.authority.tools !== null
+  return isRestricted && unrestricted != null
+    ? { code: 'cannot_restrict', what: 'allowed_tools', ...unrestricted, agent }
+    : null
 }
 
 function sizes(request: OpenRequest, { limits }: OpenWorld): Refusal | null {
@@ -228,11 +247,12 @@ function grantCall(
   const tokensMax = reserve(request.maxTokens ?? target.limits.maxTokens, left, needed)
   if (tokensMax !== null && tokensMax < needed) return { code: 'budget_exhausted', needed, left: tokensMax }
   const leftMs = callerDeadline(turn) - now
-  const timeoutMs = effectiveTimeoutMs(request.timeoutMs, leftMs, limits)
+  const msMax = callMsMax(request.tool, target, limits)
+  const timeoutMs = effectiveTimeoutMs(request.timeoutMs, leftMs, msMax)
   const boundBy =
     timeoutMs >= Math.floor(request.timeoutMs)
       ? (request.timeoutBy ?? 'request')
-      : timeoutMs >= limits.callTimeoutMsMax
+      : timeoutMs >= msMax
         ? 'ceiling'
         : 'caller'
   const grant: Grant = {

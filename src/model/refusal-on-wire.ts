@@ -19,6 +19,7 @@ export const refusalStatus = {
   session_ambiguous: 409,
   session_busy: 409,
   cannot_restrict: 409,
+  agent_unavailable: 409,
   call_cycle: 409,
   call_deadlock: 409,
   call_too_deep: 409,

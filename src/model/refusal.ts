@@ -17,8 +17,11 @@ export const Refusal = z.discriminatedUnion('code', [
   refusal('not_authenticated', { why: text.exactOptional() }),
   refusal('not_allowed', { agent: text, what: text, allowed: texts }),
   refusal('tool_disabled', { tool: text, why: text }),
-  refusal('cannot_restrict', { what: text, why: text, cure: text }),
+  /** With an agent: a call wanted a limit that its driver cannot keep. */
+  refusal('cannot_restrict', { what: text, why: text, cure: text, agent: text.exactOptional() }),
   refusal('message_not_yours', { message: text }),
+  /** It cannot be run at all at present. */
+  refusal('agent_unavailable', { agent: text, why: text, cure: text }),
   refusal('agent_unknown', { agent: text, known: texts }),
   /** The agent stands in a configuration that nobody has agreed to. */
   refusal('project_untrusted', { agent: text, file: text, why: text }),
@@ -99,8 +102,13 @@ const words: { [Code in RefusalCode]: (refusal: Extract<Refusal, { code: Code }>
       ? `Allowed: ${few(r.allowed)}.`
       : 'Do the work yourself, or tell the user that the configuration forbids it.'),
   cannot_restrict: (r) =>
-    `${r.what} was not started: it must run in a sandbox, and there is none here, because ${r.why}. ` +
-    `Go on without it, and tell the user: ${r.cure}`,
+    r.agent === undefined
+      ? `${r.what} was not started: it must run in a sandbox, and there is none here, because ${r.why}. ` +
+        `Go on without it, and tell the user: ${r.cure}`
+      : `${r.agent} was not called: ${r.what} cannot be kept for it, because ${r.why}. Instead, ${r.cure}.`,
+  agent_unavailable: (r) =>
+    `${r.agent} cannot be called now: ${r.why}. Go on without it or call another agent, and tell the user: ` +
+    `${r.cure}.`,
   tool_disabled: (r) => `The tool ${r.tool} is not available here: ${r.why}. Go on without it.`,
   message_not_yours: (r) =>
     `Message ${r.message} belongs to another session. Only its owner can change it. ` +

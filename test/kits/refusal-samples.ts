@@ -10,6 +10,12 @@ export const samples = {
   not_allowed: { code: 'not_allowed', agent: 'coder', what: 'call root', allowed: [] },
   tool_disabled: { code: 'tool_disabled', tool: 'shell', why: 'it is off' },
   message_not_yours: { code: 'message_not_yours', message: 'msg_1' },
+  agent_unavailable: {
+    code: 'agent_unavailable',
+    agent: 'codex',
+    why: 'Codex is not installed',
+    cure: 'npm install -g @openai/codex',
+  },
   agent_unknown: { code: 'agent_unknown', agent: 'codre', known: ['coder', 'planner'] },
   project_untrusted: {
     code: 'project_untrusted',

@@ -54,8 +54,6 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'src/config-file.ts',
     'src/config-problem.ts',
     'src/version.ts',
-    'src/own-files.ts',
-    'src/runtime/kernel/bounded-fetch.ts',
     'src/runtime/kernel/system-clock.ts',
   ],
   'src/index.ts': [
@@ -96,6 +94,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'runtime',
     'tools',
     'trust',
+    'store',
     'adapters',
     'src/agents.ts',
     'src/config.ts',

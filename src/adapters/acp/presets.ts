@@ -15,7 +15,7 @@ export type Quirks = {
   usage: UsageMeaning
   /** Chunks of the old conversation come after the answer to `session/load`, until a prompt is sent. */
   replaysAfterLoad: boolean
-  /** What it writes to its output that is no message, such as a banner, is passed over. */
+  /** Its own mode for each policy; where it has none, its usual one. */
   modes: Partial<Record<Permissions, string>>
   /** Whether it asks before it acts: `all` for every tool, `writes` for those that change something. */
   asks: 'all' | 'writes' | 'configured' | 'unknown'
@@ -58,6 +58,8 @@ export type Preset = {
   args: readonly string[]
   /** Set for it, besides what it inherits. */
   env: Readonly<Record<string, string>>
+  /** Variables of its own that it must not inherit: it would take itself for part of another session. */
+  unset: readonly string[]
   /** Variables with which it bills an account with a key: kept from it unless `billing = "key"`. */
   keyVariables: readonly string[]
   /** Below home: where it keeps its login and its sessions. A sandbox lets it see and change these. */
@@ -87,6 +89,13 @@ const claude: Preset = {
   },
   args: [],
   env: { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1', DISABLE_AUTOUPDATER: '1' },
+  unset: [
+    'CLAUDECODE',
+    'CLAUDE_CODE_ENTRYPOINT',
+    'CLAUDE_CODE_SESSION_ID',
+    'CLAUDE_CODE_SSE_PORT',
+    'CLAUDE_PROJECT_DIR',
+  ],
   keyVariables: ['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN'],
   places: ['.claude', '.claude.json'],
   login: {
@@ -120,6 +129,7 @@ const codex: Preset = {
   },
   args: [],
   env: {},
+  unset: [],
   keyVariables: ['OPENAI_API_KEY', 'CODEX_API_KEY'],
   places: ['.codex'],
   login: {
@@ -154,6 +164,7 @@ const opencode: Preset = {
   adapter: null,
   args: ['acp'],
   env: { OPENCODE_DISABLE_AUTOUPDATE: '1' },
+  unset: [],
   keyVariables: [],
   places: [
     '.config/opencode',
@@ -184,6 +195,7 @@ const copilot: Preset = {
   adapter: null,
   args: ['--acp'],
   env: { COPILOT_AUTO_UPDATE: 'false' },
+  unset: [],
   keyVariables: ['COPILOT_PROVIDER_API_KEY'],
   places: ['.copilot', '.config/github-copilot'],
   login: {
@@ -207,6 +219,7 @@ const gemini: Preset = {
   adapter: null,
   args: ['--acp'],
   env: {},
+  unset: [],
   keyVariables: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
   places: ['.gemini'],
   login: {

@@ -32,6 +32,11 @@ const manners: Readonly<Record<ToolName, Manner>> = {
   wait_for_mail: { title: 'Wait for mail', reads: true, blocks: true },
 }
 
+/** By the title that some agents show in place of the name. */
+export const toolsByTitle: ReadonlyMap<string, string> = new Map(
+  Object.entries(manners).map(([name, { title }]) => [title, name]),
+)
+
 /** Claude Code hides tools behind a search, and cuts long results, unless a tool says otherwise. */
 const meta = { 'anthropic/alwaysLoad': true, 'anthropic/maxResultSizeChars': 200_000 }
 

@@ -41,6 +41,8 @@ export function bubblewrapArguments(places: Places, door: string | null): string
     ...places.writable.flatMap((path) => ['--bind', path, path]),
     ...places.kept.flatMap((path) => ['--ro-bind', path, path]),
     ...hide(places.hidden),
+    ...places.seen.flatMap((path) => ['--ro-bind', path, path]),
+    ...places.own.flatMap((path) => ['--bind', path, path]),
     ...(door === null ? [] : ['--bind', door, innerDoorPath]),
     '--chdir',
     places.cwd,

@@ -164,6 +164,8 @@ test('the profile for macOS allows the session’s directory and the server, and
       { path: '/work/"data"', isDirectory: true },
     ],
     kept: ['/work/.config'],
+    own: [],
+    seen: [],
   }
   const profile = writeProfile(places, '/tmp/own', 8283, 'public').split('\n')
   const at = (line: string): number => profile.indexOf(line)

@@ -42,10 +42,11 @@ export function createLauncher(options: LauncherOptions): OpenLauncher {
   let finding: Promise<Found> | null = null
   let opening: Promise<InnerDoor> | null = null
   const found = (): Promise<Found> => (finding ??= (options.find ?? findSandbox)())
+  const open = async (): Promise<string> => (await openDoor()).path
   const openDoor = (): Promise<InnerDoor> => (opening ??= openInnerDoor({ ...options, server: options.door }))
   return {
     found,
-    async wrap(command, { sandbox = options.mode, turn }) {
+    async wrap(command, { sandbox = options.mode, turn, own = [], seen = [] }) {
       const given = withTurn(command, options.door(), turn)
       if (sandbox === 'off') return given
       const way = await found()
@@ -53,9 +54,14 @@ export function createLauncher(options: LauncherOptions): OpenLauncher {
         case 'none':
           return sandbox === 'required' ? refuseLaunch(command, way) : given
         case 'bubblewrap':
-          return inBubblewrap(given, options, way, (await openDoor()).path)
+          return inBubblewrap(
+            given,
+            { ...options, places: { ...options.places, own, seen } },
+            way,
+            await open(),
+          )
         case 'seatbelt':
-          return inSeatbelt(given, options)
+          return inSeatbelt(given, { ...options, places: { ...options.places, own, seen } })
       }
     },
     close: async () => (await opening)?.close(),

@@ -11,6 +11,9 @@ export type PlaceOptions = {
   /** As configured, besides. */
   writable: readonly string[]
   hidden: readonly string[]
+  /** Of this program: what it may see and change although others may not, and what it may see. */
+  own?: readonly string[]
+  seen?: readonly string[]
 }
 
 export type Hidden = { path: string; isDirectory: boolean }
@@ -25,6 +28,9 @@ export type Places = {
   hidden: readonly Hidden[]
   /** Inside a writable place, and not writable. */
   kept: readonly string[]
+  /** Although what is above may be hidden. */
+  own: readonly string[]
+  seen: readonly string[]
 }
 
 /** Keys and credentials of the user: no program of an agent needs them unless the user says so. */
@@ -51,7 +57,10 @@ export function findPlaces(directory: string, options: PlaceOptions): Places {
   const atHome = (names: readonly string[]): string[] => names.map((name) => join(options.home, name))
   const secret = [...atHome(secretPlaces), ...systemSecrets, ...options.hidden]
   if (options.dataDir !== null) secret.push(options.dataDir)
-  const hidden = [...new Set(secret.flatMap(real))].map((path) => ({ path, isDirectory: isFolder(path) }))
+  const own = (options.own ?? []).flatMap(real)
+  const hidden = [...new Set(secret.flatMap(real))]
+    .filter((path) => !own.includes(path))
+    .map((path) => ({ path, isDirectory: isFolder(path) }))
   const isAbove = ({ path }: Hidden): boolean => writable.some((place) => place.startsWith(`${path}/`))
   const kept = [...options.configuration, ...atHome(startFiles)]
     .flatMap(real)
@@ -62,6 +71,8 @@ export function findPlaces(directory: string, options: PlaceOptions): Places {
     writable,
     hiddenAbove: hidden.filter(isAbove),
     hidden: hidden.filter((one) => !isAbove(one)),
+    own,
+    seen: (options.seen ?? []).flatMap(real),
     kept: kept.filter((path) => !isWithin(cwd, path) && !hidden.some((one) => isWithin(path, one.path))),
   }
 }

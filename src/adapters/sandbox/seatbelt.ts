@@ -26,6 +26,8 @@ export function writeProfile(
     '(allow file-write* (literal "/dev/null") (literal "/dev/tty") (literal "/dev/zero") (subpath "/dev/fd"))',
     ...(kept.length === 0 ? [] : [`(deny file-write* ${subpaths(kept)})`]),
     ...below(hidden, writable),
+    ...(places.seen.length === 0 ? [] : [`(allow file-read* ${subpaths(places.seen)})`]),
+    ...(places.own.length === 0 ? [] : [`(allow file-read* file-write* ${subpaths(places.own)})`]),
     '(deny network*)',
     ...(network === 'none' ? [] : ['(allow network-outbound (remote ip "*:*"))']),
     '(deny network-outbound (remote ip "localhost:*"))',

@@ -10,15 +10,13 @@ import { readUrl, refuseValue } from '../flags.ts'
 import { chooseProcess, isInUse, mcpClients } from '../setup/init-entries.ts'
 import type { McpClient, OwnFiles, Surroundings, Way } from '../setup/init-entries.ts'
 import { planEntries, renderChanges, writeWhole, type Planned } from '../setup/init-plan.ts'
-import { opencodePlugin } from '../setup/opencode-plugin.ts'
 import { starterConfig } from '../setup/init-starter.ts'
 import { hashBytes } from '../../trust/config-text.ts'
 import { askLine } from '../chat/prompt.ts'
 import { isYes } from '../chat/question.ts'
 import { agree } from '../reach/ask-trust.ts'
 
-const known: readonly McpClient[] = [...mcpClients, opencodePlugin]
-const clientNames = known.map((client) => client.id).join(', ')
+const clientNames = mcpClients.map((client) => client.id).join(', ')
 
 export const init: Command = {
   name: 'init',
@@ -36,7 +34,6 @@ export const init: Command = {
   more: `
 Clients start "tieline mcp", which finds the running server or starts one. With --server URL they connect to
 that server instead, with the token in TIELINE_TOKEN.
-opencode-plugin is OpenCode's plugin instead of an MCP entry: it also makes OpenCode's sessions reachable.
 Other entries of a file are kept. A file that is not understood is left alone, and the entry is printed for
 you to paste.`,
   examples: [
@@ -92,7 +89,7 @@ function chooseClients({ flags }: CommandInput, at: Surroundings): readonly McpC
   if (named === undefined) return mcpClients.filter((client) => isInUse(client, at))
   if (named === 'all') return mcpClients
   return named.split(',').map((id) => {
-    const found = known.find((client) => client.id === id.trim())
+    const found = mcpClients.find((client) => client.id === id.trim())
     if (found === undefined) throw refuseValue('client', id, `one of ${clientNames} or all`)
     return found
   })
@@ -148,7 +145,7 @@ function renderPlan(plan: Planned, at: Surroundings): string {
   const { what, file, state, why, before, after, snippet, note } = plan
   const near = relative(at.cwd, file)
   const head = `${what}: ${near.startsWith('..') ? file : near} (${why})`
-  if (state === 'there' || state === 'doubled') return `${head}\n`
+  if (state === 'there') return `${head}\n`
   const lines =
     state === 'write'
       ? renderChanges(before, after)

@@ -1,7 +1,8 @@
 /** What a call asks for, worked out: whom it reaches, in which session, and what the rules are asked. */
 import { openCall, type OpenDecision, type OpenRequest } from '../../model/call.ts'
 import type { Manifest } from '../../model/context.ts'
-import { externalAgent, type Agent } from '../../model/agent.ts'
+import { externalAgent, isDriven, type Agent } from '../../model/agent.ts'
+import { callMsDefault } from '../../model/time-limits.ts'
 import type { EventOf } from '../../model/event.ts'
 import type { OpenFacts, SessionRow } from '../../model/facts.ts'
 import type { Boundary } from '../../model/frame.ts'
@@ -91,10 +92,21 @@ export const judge = (
       knownAgents: runtime.agents.names(),
       untrusted: runtime.agents.untrusted?.(),
       limits: runtime.limits,
+      ...readHindrances(runtime, plan, session),
       now,
       callerTaskHash: caller.input.type === 'call.opened' ? caller.input.taskHash : null,
     },
   )
+
+/** Of agents that we drive it is known beforehand; others say it when they are asked. */
+function readHindrances(runtime: Runtime, { target }: Plan, session: SessionRow | null) {
+  const agent = target.agent ?? (session === null ? undefined : runtime.agents.get(session.agent))
+  if (agent === undefined || !isDriven(agent)) return {}
+  return {
+    unavailable: runtime.agents.whyUnavailable?.(agent) ?? null,
+    unrestricted: runtime.agents.whyUnrestricted?.(agent) ?? null,
+  }
+}
 
 /** What was fixed when the caller's turn opened is in memory; the rest comes from the facts. */
 const readChanges = (runtime: Runtime, { caller: { turn } }: OpenFacts) => ({
@@ -136,7 +148,7 @@ function openRequest(
 ): OpenRequest {
   const agent = target.agent ?? (session === null ? undefined : runtime.agents.get(session.agent))
   const limitMs = agent?.limits.timeoutSeconds === undefined ? Infinity : agent.limits.timeoutSeconds * 1000
-  const askedMs = request.timeoutMs ?? defaultTimeoutMs(runtime, request.tool)
+  const askedMs = request.timeoutMs ?? callMsDefault(request.tool, agent, runtime.limits)
   return {
     tool: request.tool,
     targetName: target.name,
@@ -156,13 +168,6 @@ function openRequest(
     context: isRefusal(context) ? context : { tokens: context.manifest.tokens },
   }
 }
-
-const defaultTimeoutMs = ({ limits }: Runtime, tool: CallRequest['tool']): number =>
-  ({
-    sub_agent: limits.subAgentTimeoutMs,
-    subagent: limits.subagentTimeoutMs,
-    call_agent: limits.callAgentTimeoutMs,
-  })[tool]
 
 const findCallerAgent = (runtime: Runtime, facts: OpenFacts): Agent =>
   facts.caller.turn.grant.agent === externalAgent.name

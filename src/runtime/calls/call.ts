@@ -10,6 +10,7 @@ import { toTurnId, type CallId, type SessionId } from '../../model/id.ts'
 import type { Json } from '../../model/json.ts'
 import { type Refusal, isRefusal } from '../../model/refusal.ts'
 import { preview } from '../../model/text.ts'
+import { callMsMax, turnMsMax } from '../../model/time-limits.ts'
 import { describeTimeout } from '../../model/timeout-words.ts'
 import { buildContext, isTold, type BuiltContext } from '../turns/context.ts'
 import { expireCall } from '../turns/ending.ts'
@@ -195,20 +196,18 @@ export async function record(
   const opened = openedEvent(caller, plan, decision, told, isNew ? null : await tx.notices(target.session))
   const { deadline } = decision
   const isOver = deadline <= tx.now
+  const agent = runtime.agents.get(session.agent)
+  const msMax = callMsMax(plan.request.tool, agent, runtime.limits)
   const starts =
-    !isOver &&
-    isThere(runtime, runtime.agents.get(session.agent), target.session) &&
-    (isNew || (await isIdle(tx, target.session)))
-  const until = target.fresh ? deadline : tx.now + runtime.limits.turnMsMax
+    !isOver && isThere(runtime, agent, target.session) && (isNew || (await isIdle(tx, target.session)))
+  const until = target.fresh ? deadline : tx.now + turnMsMax(agent, runtime.limits)
   const started = starts ? startedEvent(runtime, target.session, toTurnId(call), until) : null
   tx.append(
     ...buffered,
     opened,
     ...(isNew ? [createdEvent(session, { turn: toTurnId(call) })] : []),
     ...(started === null ? [] : [started]),
-    ...(isOver
-      ? [endAtOnce(opened, describeTimeout(opened, tx.now, runtime.limits.callTimeoutMsMax), tx.now)]
-      : []),
+    ...(isOver ? [endAtOnce(opened, describeTimeout(opened, tx.now, msMax), tx.now)] : []),
   )
   return { session, input: opened, started, at: tx.now }
 }

@@ -8,6 +8,7 @@ import type { Refusal } from '../../model/refusal.ts'
 import { parseTraceparent } from '../../model/trace.ts'
 import { createFeed } from '../look/feed.ts'
 import type { StoreHealth } from '../kernel/store-health.ts'
+import { findRunning } from '../kernel/runtime.ts'
 import { agentDesk, type AgentDesk } from './agents.ts'
 import { onlyUser, type Asker } from './asker.ts'
 import { callDesk, type CallDesk } from './calls.ts'
@@ -36,7 +37,7 @@ export type Desks = {
   as(asker: Partial<Asker>): Desk
   /** Whether anything can be recorded: everybody may know. */
   health(): StoreHealth
-  /** Whether this turn runs here: its token is good for as long. */
+  /** Whether this turn runs here: its token is good for as long. A program that brought it has reached us. */
   runs(turn: TurnId): boolean
   stop(): void
 }
@@ -85,7 +86,11 @@ export function openDesks(parts: DeskParts): Desks {
       }
     },
     health: () => parts.runtime.store.health(),
-    runs: (turn) => parts.runtime.running.has(turn),
+    runs(turn) {
+      const running = findRunning(parts.runtime, turn)
+      if (running !== undefined) running.reached = true
+      return running !== undefined
+    },
     stop: () => feed.stop(),
   }
 }

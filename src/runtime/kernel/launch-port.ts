@@ -17,6 +17,10 @@ export type LaunchPolicy = {
   sandbox: SandboxMode | undefined
   /** The turn that starts the program: it is given the token of this turn. */
   turn: TurnId | null
+  /** Places that belong to the program itself, such as its login: a sandbox lets it see and change them. */
+  own?: readonly string[]
+  /** What it is made of, wherever that is. */
+  seen?: readonly string[]
 }
 
 /** What to spawn in place of the command. */

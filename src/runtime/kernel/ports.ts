@@ -9,6 +9,7 @@ import type { CallId, Millis, SessionId, TurnId } from '../../model/id.ts'
 import type { Json } from '../../model/json.ts'
 import type { Refusal } from '../../model/refusal.ts'
 import type { UntrustedProject } from '../../model/untrusted.ts'
+import type { DrivenSteps, Hindrances, Steering } from './driven-port.ts'
 import type { Command, Launch } from './launch-port.ts'
 import type { MailActs } from './mail-port.ts'
 import type { Dispatch, SessionState } from '../../wire/sessions.ts'
@@ -185,6 +186,9 @@ export type Steps = {
   emit(text: string): void
   /** Tokens that this turn may still use; null is no budget. */
   tokensLeft(): number | null
+  /** For agents that keep their own loop; a replay has none of it. */
+  driven?: DrivenSteps
+  steering?: Steering
 }
 
 export type TurnInput = TurnContext & TurnTask
@@ -225,7 +229,7 @@ export type TurnOutcome = {
  */
 export type Driver = { run(turn: TurnInput, steps: Steps, signal: AbortSignal): Promise<TurnOutcome> }
 
-export type Agents = {
+export type Agents = Hindrances & {
   get(name: string): Agent | undefined
   /** The same list as before, unless agents were made or deleted. */
   names(): readonly string[]
@@ -236,8 +240,6 @@ export type Agents = {
   driver(agent: Agent): Driver
   /** Whether what runs this session's turns is there; until then they wait. Without it everything is. */
   isThere?(agent: Agent, session: SessionId): boolean
-  /** Why it cannot be run at all at present, such as a key that is not set; null where it can. */
-  whyUnavailable?(agent: Agent): string | null
 }
 
 /** Writes a summary of a conversation for one agent, or null where it has no model. */

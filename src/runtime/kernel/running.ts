@@ -65,6 +65,10 @@ export type Running = {
   toolsRunning: number
   /** When the turn last did something, on the clock that only passes. */
   progressAt: Millis
+  /** Whether a program with the token of this turn has reached this server. */
+  reached: boolean
+  /** What was seen of an agent with its own loop is being recorded. */
+  keeping: Promise<void> | null
   /** How the turn will have ended, once it was told to stop. */
   stopAs: Outcome | null
 }
@@ -105,6 +109,8 @@ export function createRunning(
     settled: new Set(),
     toolsRunning: 0,
     progressAt: row.openedAt,
+    reached: false,
+    keeping: null,
     stopAs: null,
   }
   return Object.assign(running, { acts: acts(running as Running) })

@@ -35,6 +35,8 @@ export type Runtime = {
   readonly kept: KeptTime
   /** Turns whose driver runs here. */
   readonly running: Map<TurnId, Running>
+  /** A program that one turn started works in another now: the token of the first means the second. */
+  readonly continues: ReadonlyMap<TurnId, TurnId>
   /** Who waits here for a call, and for a turn. */
   readonly callWaiters: Map<CallId, Set<(ended: EventOf<'call.ended'>) => void>>
   readonly turnWaiters: Map<TurnId, Set<(ended: EventOf<'turn.ended'>) => void>>
@@ -60,6 +62,10 @@ export type HigherRooms = {
   /** Runs a turn that this node has just started or taken over. */
   start(row: TurnRow, session: SessionRow, input: Running['input'], recorded: Recorded | null): void
 }
+
+/** The turn that a token speaks for, if it runs here. */
+export const findRunning = ({ running, continues }: Runtime, turn: TurnId): Running | undefined =>
+  running.get(turn) ?? running.get(continues.get(turn) ?? turn)
 
 /** Whether what runs a session's turns is there; until then they wait in its queue. */
 export const isThere = (runtime: Runtime, agent: Agent | undefined, session: SessionId): boolean =>

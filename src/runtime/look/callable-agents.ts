@@ -20,6 +20,7 @@ export function listCallableAgents(
     )
     .slice(0, listedMax)
     .map((agent) => {
+      const { agents } = runtime
       const reason = findReason(runtime, agent)
       return {
         name: agent.title ?? agent.name,
@@ -28,7 +29,7 @@ export function listCallableAgents(
         status: reason !== null ? 'unavailable' : busy.has(agent.name) ? 'busy' : 'ready',
         reason,
         // A connected program does not say what it uses.
-        metered: agent.driver !== 'host',
+        metered: agent.driver !== 'host' && agents.isMetered?.(agent) !== false,
         project: null,
       }
     })
@@ -37,7 +38,7 @@ export function listCallableAgents(
 /** Why it cannot be called now; null where nothing is known against it. */
 function findReason({ agents }: Runtime, agent: Agent): string | null {
   const unavailable = agents.whyUnavailable?.(agent) ?? null
-  if (unavailable !== null) return unavailable
+  if (unavailable !== null) return `${unavailable.why}; ${unavailable.cure}`
   const isThere = agent.driver !== 'host' || agents.isThere?.(agent, `ses_main-${agent.name}`) !== false
   return isThere ? null : 'no program is connected as this agent; what it is asked waits until one is'
 }

@@ -19,6 +19,7 @@ import {
   type Which,
 } from '../../model/mail.ts'
 import { type Refusal, badInput, isRefusal } from '../../model/refusal.ts'
+import { messageMsMax } from '../../model/time-limits.ts'
 import { refuseAgent } from '../kernel/refuse-agent.ts'
 import { assertOurs, commit, type OpenedTurn, run, startedEvent, startingOne } from '../kernel/commit.ts'
 import { Stopped } from '../kernel/faults.ts'
@@ -209,7 +210,8 @@ function planStart(
     !isThere(runtime, runtime.agents.get(session.agent), session.id)
   )
     return null
-  const started = startedEvent(runtime, session.id, turn, now + runtime.limits.turnMsMax)
+  const msMax = messageMsMax(runtime.agents.get(session.agent), runtime.limits)
+  const started = startedEvent(runtime, session.id, turn, now + msMax)
   return { session, input: delivered, started, at: now }
 }
 

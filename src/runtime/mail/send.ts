@@ -10,6 +10,7 @@ import { answeredEvent, isWaiting, messageIdPattern, idSuffix } from '../../mode
 import { type Refusal, badInput, isRefusal } from '../../model/refusal.ts'
 import { isSameButMarks } from '../../model/secret-mark.ts'
 import { openMessage } from '../../model/send.ts'
+import { sentTurnMs } from '../../model/time-limits.ts'
 import { byteLength, countGently } from '../../model/text.ts'
 import { isOpened, type OpenedTurn, openTurn, sentEvent, startedEvent } from '../kernel/commit.ts'
 import { keepTime } from '../kernel/kept-time.ts'
@@ -170,12 +171,7 @@ async function decide(
   const rests =
     !inbox && facts.target.running === null && facts.target.next === null && isThere(runtime, agent, session)
   const started = rests
-    ? startedEvent(
-        runtime,
-        session,
-        turn,
-        tx.now + Math.min(request.timeoutMs ?? Infinity, runtime.limits.turnMsMax),
-      )
+    ? startedEvent(runtime, session, turn, tx.now + sentTurnMs(request.timeoutMs, agent, runtime.limits))
     : null
   tx.append(
     ...draft.events,

@@ -7,6 +7,7 @@
  * are the doing of others. A turn that was cut off is compared up to there, and the result says so.
  */
 import { hash } from 'node:crypto'
+import { isDriven } from '../../model/agent.ts'
 import type { Event, StoredEvent } from '../../model/event.ts'
 import type { TurnRow } from '../../model/facts.ts'
 import { toCallId } from '../../model/id.ts'
@@ -113,6 +114,9 @@ async function recordedTurn(
   const session = await sessionThen(ports.store, timelines, row, started.seq)
   // What a client outside did is its own affair: only what it asked for was recorded.
   if (session === null || session.kind === 'external') return null
+  // An agent with a loop of its own did what was seen of it: nobody can make it do that again.
+  const agent = ports.agents.get(row.grant.agent)
+  if (agent !== undefined && isDriven(agent)) return null
   const ended = own.find(({ event }) => event.type === 'turn.ended')?.event
   return {
     row: {

@@ -5,6 +5,7 @@ import { type Refusal } from '../../model/refusal.ts'
 import type { Who } from '../kernel/who.ts'
 import type { Runtime } from './runtime.ts'
 import type { Running } from '../kernel/running.ts'
+import { findRunning } from '../kernel/runtime.ts'
 
 /**
  * Who acts between turns: a client by its own session, or a session that a connected program runs, as its own
@@ -36,7 +37,7 @@ export function resolveActor(
 ): Actor | Refusal {
   const running =
     who.kind === 'turn'
-      ? runtime.running.get(who.turn)
+      ? findRunning(runtime, who.turn)
       : session?.kind === 'external'
         ? undefined
         : [...runtime.running.values()].find((one) => one.row.session === who.session)

@@ -62,6 +62,8 @@ export function agentBook(
     driver: (agent) => (made.has(agent.name) ? maker.driver(agent) : configured.driver(agent)),
     isThere: (agent, session) => maker.isThere(agent, session),
     whyUnavailable: (agent) => configured.whyUnavailable?.(agent) ?? null,
+    isMetered: (agent) => configured.isMetered?.(agent) ?? true,
+    whyUnrestricted: (agent) => configured.whyUnrestricted?.(agent) ?? null,
     resolve(idOrName) {
       const byId = made.get(idOrName)?.agent
       // The newest of that name: whoever made it again meant the new one.

@@ -16,6 +16,8 @@ import { type FlowId, type SessionId, type TurnId, callsBelow } from '../../mode
 import { type Json } from '../../model/json.ts'
 import { type Refusal, isRefusal } from '../../model/refusal.ts'
 import { countGently } from '../../model/text.ts'
+import { clientMsMax } from '../../model/time-limits.ts'
+import { listCallable } from '../turns/callable.ts'
 import { type OpenedTurn, openTurn, sentEvent, startedEvent } from '../kernel/commit.ts'
 import type { Runtime } from './runtime.ts'
 import type { Driver, ToolAnswer } from '../kernel/ports.ts'
@@ -160,7 +162,8 @@ async function open(
         },
         ...(goesOn ? { use: asked } : {}),
       })
-      const started = startedEvent(runtime, session.id, turn, tx.now + runtime.limits.turnMsMax)
+      const msMax = clientMsMax(listCallable(runtime, externalAgent), runtime.limits)
+      const started = startedEvent(runtime, session.id, turn, tx.now + msMax)
       const waits = { session: client.session.id, turn, target: session.id, until: started.deadline }
       tx.append(input, started, ...(isBelow ? [{ type: 'wait.started' as const, ...waits }] : []))
       return { session, input, started, at: tx.now }

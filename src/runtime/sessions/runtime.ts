@@ -37,10 +37,11 @@ type PortName =
   | 'release'
   | 'report'
 /** What a node is given from outside. */
-export type RuntimePorts = Pick<Runtime, PortName>
+export type RuntimePorts = Pick<Runtime, PortName> & Partial<Pick<Runtime, 'continues'>>
 
 export function createRuntime(ports: RuntimePorts, rooms: HigherRooms): Runtime {
   return {
+    continues: new Map(),
     ...ports,
     node: `node_${ports.ids.next()}`,
     alarm: createAlarm(ports.clock, true, ports.report),

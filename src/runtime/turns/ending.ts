@@ -15,6 +15,7 @@ import { toTurnId, type CallId, type SessionId, type TurnId } from '../../model/
 import type { Opening } from '../../model/event.ts'
 import type { SessionRow, TurnFacts, TurnRow } from '../../model/facts.ts'
 import { countGently } from '../../model/text.ts'
+import { callMsMax } from '../../model/time-limits.ts'
 import { describeTimeout } from '../../model/timeout-words.ts'
 import { assertOurs, commit, isOurs } from '../kernel/commit.ts'
 import { forgetTime } from '../kernel/kept-time.ts'
@@ -96,7 +97,11 @@ export async function expireCall(runtime: Runtime, call: CallId, over = false): 
   const progress = await progressWith(runtime, row)
   const opened = (await runtime.store.event(row.openedSeq))?.event
   if (opened?.type !== 'call.opened') throw new Error(`what opened ${call} is not in the log`)
-  const error = describeTimeout(opened, row.openedAt, runtime.limits.callTimeoutMsMax)
+  const error = describeTimeout(
+    opened,
+    row.openedAt,
+    callMsMax(opened.tool, runtime.agents.get(opened.grant.agent), runtime.limits),
+  )
   await runtime.store.transact(endKeys(row), async (tx) => {
     const facts = await tx.turn(row.id)
     if (facts?.turn.call == null || (facts.turn.call.deadline > tx.now && !over)) return

@@ -6,6 +6,7 @@
 import type { EventOf } from '../../model/event.ts'
 import type { SessionRow, TurnRow } from '../../model/facts.ts'
 import type { Millis, TurnId } from '../../model/id.ts'
+import { messageMsMax, turnMsMax } from '../../model/time-limits.ts'
 import { deadlineNow, msLeft } from '../kernel/kept-time.ts'
 import { startedEvent } from '../kernel/commit.ts'
 import { isThere } from '../kernel/runtime.ts'
@@ -51,7 +52,9 @@ export function planStart(runtime: Runtime, session: SessionRow, next: TurnRow, 
       : next.deadline > 0
         ? deadlineNow(runtime, next.id, next.deadline)
         : Infinity
-  const until = Math.min(own, now + runtime.limits.turnMsMax)
+  const agent = runtime.agents.get(session.agent)
+  const isBounded = own !== Infinity || next.call !== null
+  const until = Math.min(own, now + (isBounded ? turnMsMax : messageMsMax)(agent, runtime.limits))
   const event = startedEvent(runtime, session.id, next.id, until)
   const { node, epoch, deadline } = event
   return { event, claimed: { row: { ...next, state: 'running', node, epoch, deadline }, takeover: false } }

@@ -10,7 +10,9 @@ import type { StepKind, Usage } from '../../model/event.ts'
 import type { Json } from '../../model/json.ts'
 import { stopGraceMs } from '../../model/limits.ts'
 import { flush } from '../kernel/commit.ts'
+import { isDriven } from '../../model/agent.ts'
 import { BudgetExhausted } from '../kernel/faults.ts'
+import { drivenSteps } from './driven-steps.ts'
 import type { Runtime } from './runtime.ts'
 import type { Steps } from '../kernel/ports.ts'
 import { makeStepKey } from '../kernel/recorded.ts'
@@ -23,10 +25,16 @@ export function createSteps(runtime: Runtime, running: Running): Steps {
     step: (kind, name, request, effect) => runStep(runtime, running, kind, name, request, effect),
     // The program of such an agent outlives this process.
     tool: (name, input) =>
-      (running.agent.driver === 'host' ? runToolOutside : runTool)(runtime, running, name, input),
+      (running.agent.driver === 'host' || isDriven(running.agent) ? runToolOutside : runTool)(
+        runtime,
+        running,
+        name,
+        input,
+      ),
     emit: (text) => emit(runtime, running, text),
     asking: (usage) => void (running.asking = usage),
     tokensLeft: () => tokensLeft(running),
+    ...(isDriven(running.agent) ? { driven: drivenSteps(runtime, running) } : {}),
   }
 }
 

@@ -4,7 +4,8 @@
  * R4: a driver that does not stop when told is left behind after a grace time; R6: whatever it still does is
  * refused.
  */
-import { externalAgent } from '../../model/agent.ts'
+import { externalAgent, isDriven } from '../../model/agent.ts'
+import { silenceMsMax } from '../../model/time-limits.ts'
 import type { TurnResult } from '../../model/end.ts'
 import type { SessionRow, TurnRow } from '../../model/facts.ts'
 import type { TurnId } from '../../model/id.ts'
@@ -260,24 +261,28 @@ async function buildEntry(
 /** The turn's own deadline, and silence where nobody else keeps time for it. */
 function watch(runtime: Runtime, running: Running): () => void {
   const { row } = running
+  const driven = isDriven(running.agent)
   const ownTime = row.call === null || running.session.kind === 'persistent'
-  if (!ownTime) return () => undefined
+  if (!ownTime && !driven) return () => undefined
   const stop = (cause: string, only?: Running): void =>
     void cancel(runtime, row.id, 'timed_out', cause, only).catch(runtime.report)
-  const offDeadline = runtime.alarm.after(msLeftHere(runtime, running), () => stop('deadline'))
+  const offDeadline = ownTime
+    ? runtime.alarm.after(msLeftHere(runtime, running), () => stop('deadline'))
+    : (): void => undefined
   // A client outside may be silent for as long as its call may take.
-  if (row.call !== null || running.session.kind === 'external') return offDeadline
+  if ((row.call !== null && !driven) || running.session.kind === 'external') return offDeadline
+  const silenceMs = silenceMsMax(running.agent, runtime.limits)
   let offSilence = (): void => undefined
   const listen = (ms: number): void => {
     offSilence = runtime.alarm.after(ms, () => {
       const quietMs = running.toolsRunning > 0 ? 0 : runtime.clock.elapsed() - running.progressAt
-      if (quietMs >= runtime.limits.inactivityMs)
+      if (quietMs >= silenceMs)
         // R6: it may be silent here because another node has it.
-        stop(`nothing happened for ${runtime.limits.inactivityMs} ms`, running)
-      else listen(runtime.limits.inactivityMs - quietMs)
+        stop(`nothing happened for ${silenceMs} ms`, running)
+      else listen(silenceMs - quietMs)
     })
   }
-  listen(runtime.limits.inactivityMs)
+  listen(silenceMs)
   return () => {
     offDeadline()
     offSilence()

@@ -1,0 +1,174 @@
+/** One prompt to an open agent: its text as it comes, its questions, what it used, and how it ended. */
+import type { Usage } from '../../model/event.ts'
+import type { Json } from '../../model/json.ts'
+import { isRecord } from '../../model/json.ts'
+import { countGently, type CountTokens } from '../../model/text.ts'
+import type { Clock, Steps, TurnInput } from '../../runtime/kernel/ports.ts'
+import { createObserver, describeInput, type Observer } from './observe.ts'
+import { ruleOn } from '../../model/permission.ts'
+import { chooseOption, readAsked, readOptions } from './permission.ts'
+import type { OpenAgent } from './pool.ts'
+import { findPreset, quirksOf } from './program.ts'
+import { AgentUnavailable, faultText, ProcessEnded, readUnavailable } from './unavailable.ts'
+import { readUsage, settleUsage } from './usage.ts'
+import { textAt } from './text-at.ts'
+
+/** As recorded. `cost` is what the agent itself says of its context and its money. */
+export type Spoken = { text: string; error: string | null; cost: Json }
+
+export type PromptDeps = { clock: Clock; count: CountTokens; titles: ReadonlyMap<string, string> }
+
+/** How long an agent may take to answer a cancel before its process group is ended. */
+const cancelMs = 800
+
+/** `said` gathers the text over several processes. `end` ends its process group. */
+export async function runPrompt(
+  deps: PromptDeps,
+  agent: OpenAgent,
+  turn: TurnInput,
+  steps: Steps,
+  first: string,
+  said: { text: string },
+  signal: AbortSignal,
+  end: () => Promise<void>,
+): Promise<{ value: Spoken; usage: Usage }> {
+  let asked = first
+  const observer = createObserver(
+    {
+      say(text) {
+        said.text += text
+        steps.emit(text)
+      },
+      seen: (step) => steps.driven?.seen(step),
+    },
+    deps.titles,
+    `${turn.attempt}-${agent.opened}`,
+  )
+  const offWords = agent.conversation.canSteer
+    ? steps.steering?.onWord((text) => agent.conversation.steer(text).catch(() => false))
+    : undefined
+  const used: Usage = { input: 0, output: 0, estimated: false }
+  let answer: Record<string, unknown> = {}
+  try {
+    for (let round = 1; ; round += 1) {
+      const from = said.text.length
+      answer = await untilStopped(deps, agent, turn, steps, observer, asked, signal, end)
+      addUsage(used, await countPrompt(deps, agent, turn, answer, asked, said.text.slice(from)))
+      // A word that it could not take is its next input, before its turn may end.
+      const words = (await steps.steering?.take(`driven-${turn.attempt}-${round}`, true)) ?? []
+      if (words.length === 0) break
+      asked = words.join('\n\n')
+      if (said.text !== '' && !said.text.endsWith('\n')) steps.emit('\n')
+    }
+  } finally {
+    offWords?.()
+  }
+  const cost = observer.cost()
+  return { value: { text: said.text.trim(), error: readError(answer, said.text), cost }, usage: used }
+}
+
+function addUsage(sum: Usage, more: Usage): void {
+  sum.input += more.input
+  sum.output += more.output
+  sum.estimated ||= more.estimated
+}
+
+/** D3: the agent is asked to stop, then its group is ended, and nobody waits for it longer than that. */
+async function untilStopped(
+  deps: PromptDeps,
+  agent: OpenAgent,
+  turn: TurnInput,
+  steps: Steps,
+  observer: Observer,
+  text: string,
+  signal: AbortSignal,
+  end: () => Promise<void>,
+): Promise<Record<string, unknown>> {
+  signal.throwIfAborted()
+  const over = new AbortController()
+  const running = agent.conversation
+    .prompt(text, {
+      update: (update) => (signal.aborted ? undefined : observer.take(update)),
+      permission: (request) => answerRequest(deps, turn, steps, observer, request, signal),
+    })
+    .catch((fault: unknown) => {
+      if (fault instanceof ProcessEnded || signal.aborted) throw fault
+      const known = readUnavailable(fault, findPreset(turn.agent))
+      if (known !== null) throw new AgentUnavailable(known)
+      return { stopReason: 'error', error: faultText(fault) }
+    })
+  const stopped = new Promise<never>((_, reject) => {
+    signal.addEventListener(
+      'abort',
+      () => {
+        agent.conversation.cancel()
+        const grace = deps.clock.sleep(cancelMs, over.signal).catch(() => undefined)
+        void Promise.race([running.catch(() => undefined), grace])
+          .then(end)
+          .finally(() => reject(signal.reason))
+      },
+      { once: true, signal: over.signal },
+    )
+  })
+  try {
+    const answer = await Promise.race([running, stopped])
+    // Its own end may come just after the signal: then the group is ended all the same.
+    return signal.aborted ? await stopped : answer
+  } catch (fault) {
+    if (signal.aborted) return await stopped
+    throw fault
+  } finally {
+    over.abort()
+  }
+}
+
+async function countPrompt(
+  { count }: PromptDeps,
+  agent: OpenAgent,
+  turn: TurnInput,
+  answer: Record<string, unknown>,
+  asked: string,
+  text: string,
+): Promise<Usage> {
+  const reported = readUsage(answer)
+  const estimate = { input: await countGently(count, asked), output: await countGently(count, text) }
+  const meaning = quirksOf(turn.agent).usage
+  const usage = settleUsage(meaning, reported, agent.counted, estimate)
+  if (meaning === 'process' && reported !== null) agent.counted = reported
+  return usage
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  max_tokens: 'output_cut: the agent reached its own output limit before it had finished',
+  max_turn_requests: 'agent_limit: the agent reached its own limit of requests in one turn',
+  refusal: 'agent_refused: the agent refused to go on',
+  cancelled: 'agent_cancelled: the agent ended its turn by itself, as cancelled',
+}
+
+/** D2: null only where it has finished with something to say. */
+function readError(answer: Record<string, unknown>, text: string): string | null {
+  const reason = textAt(answer, 'stopReason', 'nothing')
+  if (reason === 'error') return `agent_failed: ${textAt(answer, 'error')}`
+  if (reason === 'end_turn') return text.trim() === '' ? 'empty_output' : null
+  return reasons[reason] ?? `agent_failed: the agent stopped for a reason that is not known (${reason})`
+}
+
+/** The id of the option that says what was ruled or answered; null cancels the request. */
+async function answerRequest(
+  { titles }: PromptDeps,
+  turn: TurnInput,
+  steps: Steps,
+  observer: Observer,
+  request: Record<string, unknown>,
+  signal: AbortSignal,
+): Promise<string | null> {
+  const call = isRecord(request['toolCall']) ? request['toolCall'] : {}
+  const asked = readAsked(call, observer.tool(textAt(call, 'toolCallId')))
+  const options = readOptions(request['options'])
+  const ruling = ruleOn(asked, turn.agent.permissions ?? 'ask', turn.turn.grant.authority.tools, titles)
+  if (ruling !== 'ask') return chooseOption(options, ruling)
+  if (steps.driven === undefined || signal.aborted) return null
+  const tool = (asked.name ?? (asked.kind === 'other' ? asked.title : asked.kind)) || 'tool'
+  const { answer } = await steps.driven.ask(tool, describeInput(asked), `permission-${asked.id}`)
+  return signal.aborted ? null : chooseOption(options, answer)
+}

@@ -1,0 +1,47 @@
+/** What drivers of agents that keep their own loop ask of a turn, and how a word reaches a turn that runs. */
+import type { Agent } from '../../model/agent.ts'
+import type { Answer } from '../../model/event.ts'
+import type { Json } from '../../model/json.ts'
+
+/** One thing that such an agent was seen to do; `ended` is null when it begins. */
+export type SeenStep = {
+  key: string
+  name: string
+  input: Json
+  ended: { ok: boolean; output: Json } | null
+  /** It is about the agent, and no tool that it used. */
+  isNote?: true
+}
+
+export type DrivenSteps = {
+  /** Recorded soon, in order. */
+  seen(step: SeenStep): void
+  /** Makes durable what was seen. Throws where the turn is no longer ours. */
+  keep(): Promise<void>
+  /** Asks a person for leave, and waits. Where nobody can be asked, that is a denial. */
+  ask(tool: string, input: Json, key: string): Promise<{ answer: Answer; by: string }>
+  /** Whether a program with the token of this turn has reached this server. */
+  reached: () => boolean
+}
+
+export type Steering = {
+  /** Hears each word as it comes. True: the agent has it. What it does not take waits for `take`. */
+  onWord(hear: (text: string) => Promise<boolean>): () => void
+  /**
+   * What waits, recorded as given. `at` names the place in the turn: the same words are there when it runs
+   * again. `ends`: nothing waits, so that the turn may end, and no word is accepted from then on.
+   */
+  take(at: string, ends: boolean): Promise<readonly string[]>
+}
+
+/** What stands in the way, and what a person can do about it. */
+export type Hindrance = { why: string; cure: string }
+
+export type Hindrances = {
+  /** Why it cannot be run at all at present, such as a key that is not set; null where it can. */
+  whyUnavailable?(agent: Agent): Hindrance | null
+  /** Why `allowed_tools` cannot be kept for it; null where they can. */
+  whyUnrestricted?(agent: Agent): Hindrance | null
+  /** False where it does not say what it uses: its visible text is counted then, and marked as an estimate. */
+  isMetered?(agent: Agent): boolean
+}

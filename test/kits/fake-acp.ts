@@ -1,0 +1,42 @@
+/** What the fake agent over ACP can be told to do; `fake-acp-agent.ts` is its program. */
+export type FakeAcp = {
+  /** Where it keeps its sessions, and the record of what it was asked. */
+  home: string
+  usage?: 'turn' | 'last' | 'process' | 'none' | 'quota'
+  /** Text of the old conversation still comes after `session/load` was answered. */
+  lateChunks?: boolean
+  canLoad?: boolean
+  /** Permission requests carry the id of their tool call and nothing else. */
+  bareRequests?: boolean
+  /** No `tool_call` before a request for leave. */
+  asksFirst?: boolean
+  cancelAnswer?: 'cancelled' | 'end_turn' | 'none'
+  ignoresSigterm?: boolean
+  garbage?: boolean
+  connects?: boolean
+  steers?: boolean
+  protocolVersion?: number
+  loggedOut?: boolean
+  overLimit?: boolean
+  modes?: string[]
+  /** It dies at this many prompts, counted over all its processes. */
+  diesAt?: number
+}
+
+type Counted = { inputTokens: number; outputTokens: number }
+
+/** As five agents word it. `counted` is what the process has used since it was started. */
+export function describeUsage(as: NonNullable<FakeAcp['usage']>, counted: Counted): object {
+  switch (as) {
+    case 'turn':
+      return { usage: { inputTokens: 100, outputTokens: 10, totalTokens: 110 } }
+    case 'last':
+      return { usage: { inputTokens: 7, outputTokens: 3, totalTokens: 10 } }
+    case 'process':
+      return { usage: { ...counted, totalTokens: counted.inputTokens + counted.outputTokens } }
+    case 'quota':
+      return { _meta: { quota: { token_count: { input_tokens: 40, output_tokens: 4 } } } }
+    case 'none':
+      return {}
+  }
+}
