@@ -3,10 +3,12 @@ import assert from 'node:assert/strict'
 import type { TielineClient } from '../src/client/client.ts'
 import type { Event } from '../src/model/event.ts'
 import type { FakeModel, FakeRule } from '../test/kits/fake-model.ts'
+import { waitFor } from './agents/world.ts'
 import { agentName, type Opencode } from './opencode-process.ts'
 
+export { waitFor }
+
 export const secret = 'tangerine'
-const waitMsMax = 60_000
 
 export type World = {
   fake: FakeModel
@@ -24,21 +26,6 @@ export const answerWithTool = (user: string, name: string, input: unknown, then 
   { when: { user }, times: 1, tools: [{ name, input }] },
   { when: { user }, text: then },
 ]
-
-export async function waitFor<T>(
-  what: string,
-  look: () => Promise<T | null | undefined | false>,
-): Promise<T> {
-  for (
-    const end = Date.now() + waitMsMax;
-    Date.now() < end;
-    await new Promise((resolve) => setTimeout(resolve, 200))
-  ) {
-    const found = await look()
-    if (found !== null && found !== undefined && found !== false) return found
-  }
-  throw new Error(`${what}: not there after ${waitMsMax / 1000} s`)
-}
 
 /** Lets the model use a tool, and returns the result as the model reads it. */
 export async function useTool<T>(

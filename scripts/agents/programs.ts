@@ -27,7 +27,7 @@ export type AgentProgram = {
   clientName: string
   /** Whether it says which of its sessions asks; otherwise its directory tells them apart. */
   saysSession: boolean
-  /** How its model sees a tool of the server `tieline`. Codex has the server in a field of its own. */
+  /** How its model sees a tool of the server `tieline`. */
   nameTool(tool: string): { name: string; namespace?: string }
   /** Writes the files that make it use the scripted model, ask nothing and stay offline. */
   prepare(place: AgentPlace): void
@@ -93,7 +93,8 @@ const codex: AgentProgram = {
   version: codexVersion,
   clientName: 'codex-mcp-client',
   saysSession: true,
-  nameTool: (tool) => ({ name: tool, namespace: 'mcp__tieline' }),
+  // It has no hyphens in names of functions.
+  nameTool: (tool) => ({ name: tool.replaceAll('-', '_'), namespace: 'mcp__tieline' }),
   prepare: ({ home, model }) =>
     write(
       join(home, '.codex', 'config.toml'),

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import {
   nameClientSession,
   nameInbox,
+  openAddress,
   pickAddress,
   plainName,
   readAddress,
@@ -50,7 +51,7 @@ describe('A2: an address', () => {
   const pick = (given: string) => {
     const wanted = splitAddress(given)
     if (wanted === null) throw new Error('no address')
-    return pickAddress(given, wanted, registered)
+    return pickAddress(given, wanted, registered, false)
   }
 
   test('is read back from the session that has its inbox', () => {
@@ -68,7 +69,23 @@ describe('A2: an address', () => {
   test('a whole address wins over one that begins like it', () => {
     const longer = row('codex', '/home/me/api-2')
     const wanted = { client: 'codex', dir: '/home/me/api' }
-    expect(pickAddress('', wanted, [longer, ...registered])).toEqual(registered[1])
+    expect(pickAddress('', wanted, [longer, ...registered], false)).toEqual(registered[1])
+  })
+
+  test('A3: a whole path never means another directory that begins like it', () => {
+    const longer = row('codex', '/home/me/other-2')
+    const wanted = { client: 'codex', dir: '/home/me/other' }
+    expect(pickAddress('', wanted, [longer], true)).toMatchObject({ code: 'session_unknown' })
+    expect(pickAddress('', wanted, [longer], false)).toEqual(longer)
+  })
+
+  test('A3: where nobody has worked yet, it is opened for the one client that is meant', () => {
+    const dir = '/home/me/new'
+    expect(openAddress({ client: 'claude', dir }, [])).toEqual({ client: 'claude-code', dir })
+    expect(openAddress({ client: 'opencode', dir }, [])).toEqual({ client: 'opencode', dir })
+    expect(openAddress({ client: 'cli', dir }, [])).toBeNull()
+    expect(openAddress({ client: 'zed', dir }, [])).toBeNull()
+    expect(openAddress({ client: 'zed', dir }, [row('zed', '/home/me/api')])).toEqual({ client: 'zed', dir })
   })
 
   test('that fits several, or none, is refused with the candidates', () => {

@@ -5,6 +5,8 @@
  * where not even the directory is known, by its connection. Where the server runs is no part of any name.
  * A2: `<client>@<directory>` is the address of whoever works there. Its inbox is a session of its own, and
  * it is the same one that a client without ids of its own acts as.
+ * A3: a whole path means that directory and no other. Where nobody has worked there yet, mail opens the inbox,
+ * if it is clear which client is meant. A part of a path fits only what is registered.
  */
 import { hash } from 'node:crypto'
 import { basename } from 'node:path'
@@ -83,20 +85,44 @@ export function splitAddress(given: string): Address | null {
   return at <= 0 || at === given.length - 1 ? null : { client: given.slice(0, at), dir: given.slice(at + 1) }
 }
 
-/** The one that is meant: the exact one, or the only one that both parts fit. */
+/** The programs that we know, as they name themselves. */
+const knownPrograms = ['claude-code', 'codex-mcp-client', 'copilot-cli', 'gemini-cli-mcp-client', 'opencode']
+
+const listAddresses = <Row extends { id: SessionId; cwd: string }>(registered: readonly Row[]) =>
+  registered.flatMap((row) => {
+    const address = readAddress(row)
+    return address === null ? [] : [{ row, address }]
+  })
+
+/** A3: the address at a whole path that mail may open, or null where it is not clear which client is meant. */
+export function openAddress(
+  wanted: Address,
+  registered: readonly { id: SessionId; cwd: string }[],
+): Address | null {
+  const seen = listAddresses(registered).map(({ address }) => address.client)
+  const programs = [...new Set([...knownPrograms, ...seen])]
+  if (programs.includes(wanted.client)) return wanted
+  const [only, ...others] = programs.filter((name) => name.includes(wanted.client))
+  return only === undefined || others.length > 0 ? null : { ...wanted, client: only }
+}
+
+/**
+ * The one that is meant: the exact one, or the only one that both parts fit. `whole`: the directory is a whole
+ * path of one that is there (A3).
+ */
 export function pickAddress<Row extends { id: SessionId; cwd: string }>(
   given: string,
   wanted: Address,
   registered: readonly Row[],
+  whole: boolean,
 ): Row | Refusal {
-  const known = registered.flatMap((row) => {
-    const address = readAddress(row)
-    return address === null ? [] : [{ row, address }]
-  })
+  const known = listAddresses(registered)
   const exact = known.find(({ address }) => address.client === wanted.client && address.dir === wanted.dir)
   if (exact !== undefined) return exact.row
   const fitting = known.filter(
-    ({ address }) => address.client.includes(wanted.client) && address.dir.includes(wanted.dir),
+    ({ address }) =>
+      address.client.includes(wanted.client) &&
+      (whole ? address.dir === wanted.dir : address.dir.includes(wanted.dir)),
   )
   const [only] = fitting
   if (only !== undefined && fitting.length === 1) return only.row

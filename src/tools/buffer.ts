@@ -101,9 +101,9 @@ function acceptedInstruction({ id, to, turn }: MessageFacts, own: string, here: 
   // It has a turn of its own: an answer now would be a second one.
   if (to === own && turn !== null && turn !== here)
     return 'It comes to you as your next message, and you answer it there. Do not answer it now: end your turn.'
-  if (to === own) return `It is yours now. To answer it, use send-message with reply ["${id}"].`
-  return turn === null
-    ? `You have taken it for ${to ?? 'its session'}, which is not run here.`
+  // What waits for a client's session or at its address is theirs who took it, and they may answer it.
+  return to === own || turn === null
+    ? `It is yours now. To answer it, use send-message with reply ["${id}"].`
     : `${to ?? 'Its session'} has it now, and works on it.`
 }
 

@@ -183,6 +183,22 @@ test('an address that nobody has worked at is refused with those that there are'
   })
 })
 
+test('mail to a whole address where nobody has worked yet waits for the first who does', async () => {
+  const w = await open(directory)
+  const sender = await connect(w, join(directory, 'web'), { name: 'sender', session: 's' })
+  const to = `claude@${join(directory, 'api')}`
+  const sent = await use(sender, 'send-message', { session: to, message: 'welcome' })
+  expect(sent).toMatchObject({ status: 'buffered', error: null })
+  const first = await connect(w, join(directory, 'api'), { name: 'claude-code', session: 'one' })
+  const taken = await use(first, 'buffer', { accept: true })
+  expect(taken).toMatchObject({
+    message: { message: expect.stringContaining('welcome') as string },
+    instruction: expect.stringContaining(`reply ["${String(sent['id'])}"]`) as string,
+  })
+  const nowhere = { session: `claude@${join(directory, 'nowhere')}`, message: 'lost' }
+  expect(await use(sender, 'send-message', nowhere)).toMatchObject({ error: { code: 'session_unknown' } })
+})
+
 test('a token is bound to its session: it does not take what waits at the address', async () => {
   const w = await open(directory)
   const api = join(directory, 'api')

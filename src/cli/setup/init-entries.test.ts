@@ -6,8 +6,18 @@ import { here, own, put, read, readJson, run, stdio } from '../../../test/kits/i
 import { chooseProcess, mcpClients } from './init-entries.ts'
 
 test.each([
-  ['claude', {}, 'project/.mcp.json', { mcpServers: { tieline: { type: 'stdio', ...stdio } } }],
-  ['claude', { user: true }, 'home/.claude.json', { mcpServers: { tieline: { type: 'stdio', ...stdio } } }],
+  [
+    'claude',
+    {},
+    'project/.mcp.json',
+    { mcpServers: { tieline: { type: 'stdio', ...stdio, alwaysLoad: true } } },
+  ],
+  [
+    'claude',
+    { user: true },
+    'home/.claude.json',
+    { mcpServers: { tieline: { type: 'stdio', ...stdio, alwaysLoad: true } } },
+  ],
   [
     'opencode',
     {},
@@ -20,7 +30,12 @@ test.each([
     'home/.config/opencode/opencode.json',
     { mcp: { tieline: { type: 'local', command: [stdio.command, ...stdio.args], enabled: true } } },
   ],
-  ['copilot', {}, 'project/.mcp.json', { mcpServers: { tieline: { type: 'stdio', ...stdio } } }],
+  [
+    'copilot',
+    {},
+    'project/.mcp.json',
+    { mcpServers: { tieline: { type: 'stdio', ...stdio, alwaysLoad: true } } },
+  ],
   [
     'copilot',
     { user: true },
@@ -65,6 +80,7 @@ test('a remote server is reached by its address, with the token in a variable', 
         type: 'http',
         url: 'https://agents.example/mcp',
         headers: { Authorization: 'Bearer ${TIELINE_TOKEN}' },
+        alwaysLoad: true,
       },
     },
   })
@@ -106,7 +122,7 @@ test('all sessions of Copilot over HTTP share one of ours: its entry names sessi
 test('a server on this machine needs no token', async () => {
   await run({ client: 'claude', yes: true, server: 'http://127.0.0.1:8283' })
   expect(await readJson('project/.mcp.json')).toEqual({
-    mcpServers: { tieline: { type: 'http', url: 'http://127.0.0.1:8283/mcp' } },
+    mcpServers: { tieline: { type: 'http', url: 'http://127.0.0.1:8283/mcp', alwaysLoad: true } },
   })
 })
 

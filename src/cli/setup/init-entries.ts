@@ -72,6 +72,8 @@ const describeServer = (way: Way, headers: JsonObject = {}): JsonObject =>
   way.kind === 'process'
     ? { type: 'stdio', command: way.command, args: [...way.args] }
     : { type: 'http', url: way.url, ...addToken(way, undefined, headers) }
+/** Claude Code waits up to 5 s for such a server: on a busy machine a first turn has no tools otherwise. */
+const claudeWaits = { alwaysLoad: true }
 
 const claude: McpClient = {
   id: 'claude',
@@ -85,7 +87,7 @@ const claude: McpClient = {
         : join(findFolder(at, 'CLAUDE_CONFIG_DIR', ''), '.claude.json'),
     format: 'json',
     path: ['mcpServers', serverName],
-    entry: describeServer(way),
+    entry: { ...describeServer(way), ...claudeWaits },
   }),
   note: (scope) => (scope === 'project' ? 'It asks once whether it may use the servers of a project.' : null),
 }
@@ -162,7 +164,7 @@ const copilot: McpClient = {
     // A project's file may be Claude Code's too, which does not know the field `tools`.
     entry: {
       ...describeServer(way, scope === 'user' ? copilotHeaders : {}),
-      ...(scope === 'user' ? { tools: ['*'] } : {}),
+      ...(scope === 'user' ? { tools: ['*'] } : claudeWaits),
     },
   }),
   note: (scope, way) =>

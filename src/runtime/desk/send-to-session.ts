@@ -7,6 +7,7 @@ import { badInput, isRefusal, type Refusal } from '../../model/refusal.ts'
 import type { NewMessage, SentMessage } from '../../wire/sessions.ts'
 import { mustDraft, type Sender } from '../mail/sender.ts'
 import { draftTo } from '../sessions/session-acts.ts'
+import { findReceiver } from '../mail/address-inbox.ts'
 import { post } from '../mail/send.ts'
 import { type Asker } from './asker.ts'
 import { type Gate } from './gate.ts'
@@ -30,7 +31,7 @@ export async function sendTo(
   if (from !== null && typeof from === 'object') return from
   const source = checkSource(asker, message, from)
   if (typeof source === 'object') return source
-  const target = await gate.findAny(id)
+  const target = await findReceiver(runtime, id)
   if (isRefusal(target)) return target
   if (target.id === from) return { code: 'self_call', agent: target.agent }
   const own = message.messageId ?? null

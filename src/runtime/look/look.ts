@@ -1,5 +1,6 @@
 /** What doors show of sessions and conversations: read from views and log, for answers only. */
-import { pickAddress, splitAddress } from '../../model/client-address.ts'
+import { isAbsolute } from 'node:path'
+import { openAddress, pickAddress, splitAddress, type Address } from '../../model/client-address.ts'
 import type { Entry } from '../../model/context.ts'
 import type { SessionRow } from '../../model/facts.ts'
 import type { SessionId, TurnId } from '../../model/id.ts'
@@ -7,7 +8,7 @@ import { pageUnitsMax } from '../../model/limits.ts'
 import { opensTurn } from '../../model/opening.ts'
 import type { Refusal } from '../../model/refusal.ts'
 import { mapGently } from '../kernel/gently.ts'
-import { toRealPath } from '../kernel/is-directory.ts'
+import { refuseDirectory, toRealPath } from '../kernel/is-directory.ts'
 import type { SessionListing } from '../kernel/lists-port.ts'
 import type { Runtime } from './runtime.ts'
 import { displayAgent, isRun, lastOutcome, sessionStatus } from './state.ts'
@@ -17,15 +18,31 @@ const candidatesMax = 10
 /** R11: the newest. */
 const addressesMax = 1000
 
+/** `whole`: its directory is the path of one that is there, and not a part of one. */
+async function readAddress(given: string): Promise<(Address & { whole: boolean }) | null> {
+  const address = splitAddress(given)
+  if (address === null) return null
+  const dir = await toRealPath(address.dir)
+  return { ...address, dir, whole: isAbsolute(dir) && refuseDirectory(dir) === null }
+}
+
+/** The address that mail to it would open (A3), where nobody has worked there yet. */
+export async function findOpening(runtime: Runtime, given: string): Promise<Address | null> {
+  const address = await readAddress(given)
+  if (address?.whole !== true) return null
+  return openAddress(
+    { client: address.client, dir: address.dir },
+    await runtime.lists.addresses(addressesMax),
+  )
+}
+
 /** By whole id, by a part that fits one only, or by the address of a client (`<client>@<directory>`). */
 export async function findSession(runtime: Runtime, given: string): Promise<SessionRow | Refusal> {
   const exact = await runtime.store.session(given as SessionId)
   if (exact !== null) return exact
-  const address = splitAddress(given)
-  if (address !== null) {
-    const wanted = { ...address, dir: await toRealPath(address.dir) }
-    return pickAddress(given, wanted, await runtime.lists.addresses(addressesMax))
-  }
+  const address = await readAddress(given)
+  if (address !== null)
+    return pickAddress(given, address, await runtime.lists.addresses(addressesMax), address.whole)
   const like = given === '' ? [] : await runtime.lists.sessionsLike(given, candidatesMax + 1)
   if (like.length > 1)
     return { code: 'session_ambiguous', session: given, candidates: like.slice(0, candidatesMax) }

@@ -2,13 +2,34 @@
  * The inbox that a client sees: its own, and that of its address (`<client>@<directory>`), which it shares with
  * the others that work there. What one of them has taken is gone for the rest (M2).
  */
+import { externalAgent } from '../../model/agent.ts'
+import { nameInbox, renderAddress } from '../../model/client-address.ts'
 import type { SessionRow } from '../../model/facts.ts'
 import { inboxMax } from '../../model/limits.ts'
 import { isWaiting, pickWaiting, type Which } from '../../model/mail.ts'
 import { type Refusal, isRefusal } from '../../model/refusal.ts'
 import type { MessageFacts } from '../../model/facts.ts'
+import { createdEvent, newSession } from '../kernel/new-session.ts'
+import { findOpening, findSession } from '../look/look.ts'
 import type { Runtime } from '../turns/runtime.ts'
 import { acceptMail, readInbox, type AcceptAsk, type InboxPage, type Reader } from './mail-inbox.ts'
+
+/** Whom a message is for. Mail to an address where nobody has worked yet opens its inbox (A3). */
+export async function findReceiver(runtime: Runtime, given: string): Promise<SessionRow | Refusal> {
+  const found = await findSession(runtime, given)
+  if (!isRefusal(found) || found.code !== 'session_unknown') return found
+  const opens = await findOpening(runtime, given)
+  if (opens === null) return found
+  const id = nameInbox({ name: opens.client }, opens.dir)
+  return runtime.store.transact([`session:${id}`], async (tx) => {
+    const { session } = await tx.session(id)
+    if (session !== null) return session
+    const to = { agent: externalAgent.name, cwd: opens.dir, title: renderAddress(opens) }
+    const row = newSession(to, id, tx.now, 'external')
+    tx.append(createdEvent(row))
+    return row
+  })
+}
 
 type PageAsk = { replies: boolean | null; limit: number; after: null; unitsMax: number }
 

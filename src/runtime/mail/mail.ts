@@ -20,6 +20,7 @@ import { elaborate } from './elaborate.ts'
 import { assertOurs } from '../kernel/commit.ts'
 import type { Runtime } from '../turns/runtime.ts'
 import { findSession } from '../look/look.ts'
+import { findReceiver } from './address-inbox.ts'
 import type { MailAsk } from '../kernel/mail-port.ts'
 import { mustDraft, senderAuthor, senderOwner, type Sender } from './sender.ts'
 import { type SendRequest } from './send-facts.ts'
@@ -146,7 +147,7 @@ async function resolveTarget(
   }
   // What looks like a whole id is taken for one: whether it is, is seen where it is sent.
   if (session !== undefined && isSessionId(session) && draft !== true) return { kind: 'session', session }
-  const named = session === undefined || session === 'new' ? null : await findSession(runtime, session)
+  const named = session === undefined || session === 'new' ? null : await findReceiver(runtime, session)
   if (named !== null && isRefusal(named)) return named
   if (named !== null) return { kind: 'session', session: named.id }
   if (inReplyTo !== null) {
