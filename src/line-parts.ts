@@ -13,13 +13,12 @@ import type { Tool as OwnTool } from './define.ts'
 import { isDriven } from './model/agent.ts'
 import type { SessionId, TurnId } from './model/id.ts'
 import { isRecord } from './model/json.ts'
-import { findNearest } from './model/nearest.ts'
 import { isSecretField, secretValues } from './model/secret-shapes.ts'
 import type { CountTokens } from './model/text.ts'
 import type { Launcher } from './runtime/kernel/launch-port.ts'
 import type { Clock, Tool, Tools } from './runtime/kernel/ports.ts'
 import type { SqliteStore } from './store/sqlite.ts'
-import { configured, configuredTools, settingProblems, toolSettingsDefault } from './tools/configured.ts'
+import { configured, configuredTools, findSettingProblems, toolSettingsDefault } from './tools/configured.ts'
 import { doorTools, standardTools } from './tools/standard.ts'
 import { userDirectory } from './trust/config-text.ts'
 import { version } from './version.ts'
@@ -113,13 +112,12 @@ export function createToolbox(
   hidden: readonly string[] = [],
 ): Toolbox {
   const settings = config?.tools ?? toolSettingsDefault
-  const [wrong] = settingProblems(gatherTools(count, config, own), settings, (name) =>
+  const wrong = findSettingProblems(gatherTools(count, config, own), settings, (name) =>
     (config?.agents ?? []).some(({ mcpServers }) =>
       Object.keys(mcpServers).some((server) => name.startsWith(`${server}_`)),
     ),
   )
-  if (wrong !== undefined)
-    throw new OptionsError(`${wrong.path.join('.')}: unknown key; ${findNearest(wrong.given, wrong.known)}.`)
+  if (wrong.length > 0) throw new OptionsError(wrong.join('\n'))
   const standard = listTools(count, config, own, hidden)
   // A driven agent works on files with its own tools, under its own permissions.
   const offered = standard.filter(({ name }) => doorTools.includes(name))

@@ -200,12 +200,24 @@ test('it holds for tools of one’s own, and for those that work in a directory'
 test.each([
   [
     { defaults: { 'send-mesage': { draft: true } } },
-    /tools\.defaults\.send-mesage: unknown key; the nearest known one is "send-message"/,
+    /tools\.defaults\.send-mesage: there is no tool "send-mesage"; the nearest known one is "send-message"/,
   ],
   [
     { locked: { 'list-session': { directory: '.' } } },
     /tools\.locked\.list-session\.directory: unknown key; .*"?dir/,
   ],
-])('a name that no tool or parameter has is an error: %j', async (tools, message) => {
+  [
+    { defaults: { 'send-message': { draft: 'yes' } } },
+    /tools\.defaults\.send-message\.draft: "yes" was given, but true or false is needed\./,
+  ],
+  [
+    { locked: { sub_agent: { timeout_seconds: 'long' }, call_agent: { timeout_ms: '1' } } },
+    /timeout_seconds: "long" was given, but a number is needed\.\ntools\.locked\.call_agent\.timeout_ms/,
+  ],
+  [
+    { enable: ['sub_agnet', 'send*', 'bufer'] },
+    /enable\[0\]: there is no tool "sub_agnet"; the nearest known one is "sub_agent"\.\ntools\.enable\[2\]/,
+  ],
+])('wrong values and typos in the settings of tools are errors: %j', async (tools, message) => {
   await expect(configured(tools)).rejects.toThrow(message)
 })

@@ -6,6 +6,7 @@ import { externalAgent } from '../model/agent.ts'
 import { allowsTool, fullAuthority } from '../model/authority.ts'
 import type { SessionRow, TurnRow } from '../model/facts.ts'
 import { isRecord, type Json } from '../model/json.ts'
+import { findNearest } from '../model/nearest.ts'
 import { badInput, isRefusal, type Refusal } from '../model/refusal.ts'
 import type { Tool, ToolAnswer, ToolContext } from '../runtime/kernel/ports.ts'
 import { refused } from './answer.ts'
@@ -76,40 +77,92 @@ function described(
   return { ...spec, input: { ...spec.input, properties, ...(required === null ? {} : { required }) } }
 }
 
-export type SettingProblem = { path: string[]; given: string; known: readonly string[] }
-
 /**
- * Names that no tool and no parameter has, each with where it stands. Tools of servers outside cannot be
- * known here: `isForeign` tells their names.
+ * What the settings say that cannot be meant, one sentence each: names that no tool and no parameter has, with
+ * the nearest, and values that a parameter does not take. Tools of servers outside cannot be known here:
+ * `isForeign` tells their names.
  */
-export function settingProblems(
+export function findSettingProblems(
   tools: readonly Tool[],
-  { defaults, locked }: ToolSettings,
+  { enable, defaults, locked }: ToolSettings,
   isForeign: (name: string) => boolean,
-): SettingProblem[] {
+): string[] {
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
-  return (
-    [
-      ['defaults', defaults],
-      ['locked', locked],
-    ] as const
-  ).flatMap(([table, settings]) =>
-    Object.entries(settings).flatMap(([name, parameters]): SettingProblem[] => {
+  const names = [...byName.keys()]
+  const unknown = enable.flatMap((pattern, at) =>
+    isForeign(pattern) || names.some((name) => allowsTool([pattern], name))
+      ? []
+      : [`tools.enable[${at}]: there is no tool "${pattern}"; ${findNearest(pattern, names)}.`],
+  )
+  const wrong = Object.entries({ defaults, locked }).flatMap(([table, settings]) =>
+    Object.entries(settings).flatMap(([name, parameters]): string[] => {
+      const path = `tools.${table}.${name}`
       const tool = byName.get(name)
-      if (tool === undefined)
-        return isForeign(name)
-          ? []
-          : [{ path: ['tools', table, name], given: name, known: [...byName.keys()] }]
-      const known = listParameters(tool)
-      return Object.keys(parameters)
-        .filter((parameter) => !known.includes(parameter))
-        .map((parameter) => ({ path: ['tools', table, name, parameter], given: parameter, known }))
+      if (tool !== undefined) return findParameterProblems(path, listParameters(tool), parameters)
+      return isForeign(name) ? [] : [`${path}: there is no tool "${name}"; ${findNearest(name, names)}.`]
     }),
   )
+  return [...unknown, ...wrong]
+}
+
+const findParameterProblems = (
+  path: string,
+  known: Readonly<Record<string, Json>>,
+  given: Readonly<Record<string, Json>>,
+): string[] =>
+  Object.entries(given).flatMap(([name, value]) => {
+    const schema = known[name]
+    if (schema === undefined)
+      return [`${path}.${name}: unknown key; ${findNearest(name, Object.keys(known))}.`]
+    return fits(schema, value)
+      ? []
+      : [`${path}.${name}: ${JSON.stringify(value)} was given, but ${describeType(schema)} is needed.`]
+  })
+
+/** As far as a type, a list of values or a choice of those decide; the tool itself checks the rest. */
+function fits(schema: Json, value: Json): boolean {
+  if (!isRecord(schema)) return true
+  const choices = schema['anyOf']
+  if (Array.isArray(choices)) return choices.some((choice) => fits(choice, value))
+  if (Array.isArray(schema['enum'])) return schema['enum'].includes(value)
+  if (schema['const'] !== undefined) return schema['const'] === value
+  const types = [schema['type'] ?? []].flat()
+  const isOf = (type: Json): boolean =>
+    type === 'integer'
+      ? Number.isInteger(value)
+      : type === 'array'
+        ? Array.isArray(value)
+        : type === 'object'
+          ? isRecord(value)
+          : type === 'null'
+            ? value === null
+            : typeof value === type
+  return types.length === 0 || types.some(isOf)
+}
+
+const typeWords: Readonly<Record<string, string>> = {
+  boolean: 'true or false',
+  integer: 'a whole number',
+  number: 'a number',
+  string: 'a text',
+  array: 'a list',
+  object: 'a table',
+  null: 'null',
+}
+
+function describeType(schema: Json): string {
+  if (!isRecord(schema)) return 'another value'
+  const choices = schema['anyOf']
+  if (Array.isArray(choices)) return [...new Set(choices.map(describeType))].join(' or ')
+  if (Array.isArray(schema['enum'])) return schema['enum'].map((one) => JSON.stringify(one)).join(' or ')
+  return [schema['type'] ?? []]
+    .flat()
+    .map((type) => typeWords[String(type)] ?? String(type))
+    .join(' or ')
 }
 
 /** As a tool describes itself where everything is allowed. */
-function listParameters(tool: Tool): string[] {
+function listParameters(tool: Tool): Readonly<Record<string, Json>> {
   const grant = {
     agent: externalAgent.name,
     depth: 0,
@@ -127,5 +180,5 @@ function listParameters(tool: Tool): string[] {
     agent: externalAgent,
     callable: [],
   })
-  return isRecord(input) && isRecord(input['properties']) ? Object.keys(input['properties']) : []
+  return isRecord(input) && isRecord(input['properties']) ? input['properties'] : {}
 }

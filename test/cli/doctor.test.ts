@@ -1,7 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { cli, matchLines, patience, project, start } from '../kits/cli.ts'
+import { fakeModel } from '../kits/fake-model.ts'
 
 vi.setConfig(patience)
 
@@ -71,4 +72,49 @@ test('doctor finds a wrong configuration, a tool that does not exist, and a log 
     code: 0,
     err: expect.stringContaining('is empty (0 bytes)') as unknown,
   })
+})
+
+test('doctor and serve let unknown models pass: now they name the nearest that the provider has', async () => {
+  const fake = await fakeModel([{ when: {}, text: 'hi' }])
+  onTestFinished(() => fake.close())
+  const { cwd } = project({
+    agents: { a: { model: 'local/fak' }, b: { model: 'local/fake' } },
+    providers: { local: { kind: 'openai-compatible', baseURL: fake.url } },
+  })
+  const { code, out } = await cli(cwd, 'doctor')
+  expect(code).toBe(0)
+  expect(out).toMatch(/^warning +agents +a: local has no model "fak"; the nearest known one is "fake"$/m)
+  expect(out).not.toMatch(/ b: local has no model/)
+  const server = start(cwd, ['serve', '--json'])
+  await server.says('"url"')
+  await expect
+    .poll(() => server.err(), { timeout: 20_000 })
+    .toContain('agents.a.model: local has no model "fak"')
+  server.child.kill('SIGTERM')
+  await server.ended
+})
+
+test('doctor and serve let wrong values of tools pass: now both name them', async () => {
+  const { cwd } = project({
+    agents: { a: { driver: 'scripted', script: [{ say: 'x' }] } },
+    tools: { enable: ['*', 'bufer'], defaults: { 'send-message': { draft: 'yes' } } },
+  })
+  for (const command of ['doctor', 'serve']) {
+    const { code, out, err } = await cli(cwd, command)
+    expect(code).toBe(1)
+    expect(out + err).toContain(
+      'tools.enable[1]: there is no tool "bufer"; the nearest known one is "buffer".',
+    )
+    expect(out + err).toContain(
+      'tools.defaults.send-message.draft: "yes" was given, but true or false is needed.',
+    )
+  }
+})
+
+test('doctor finds the OpenCode plugin, and an MCP entry beside it', async () => {
+  const { cwd } = project()
+  writeFileSync(join(cwd, 'opencode.json'), '{ "plugin": ["tieline"] }')
+  expect((await cli(cwd, 'doctor')).out).toMatch(/^ok +clients +OpenCode: it has our plugin/m)
+  writeFileSync(join(cwd, 'opencode.json'), '{ "plugin": ["tieline"], "mcp": { "tieline": {} } }')
+  expect((await cli(cwd, 'doctor')).out).toMatch(/^warning +clients +OpenCode: .* every tool is there twice/m)
 })

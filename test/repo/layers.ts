@@ -54,6 +54,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'src/config-file.ts',
     'src/config-problem.ts',
     'src/version.ts',
+    'src/own-files.ts',
+    'src/runtime/kernel/bounded-fetch.ts',
     'src/runtime/kernel/system-clock.ts',
   ],
   'src/index.ts': [

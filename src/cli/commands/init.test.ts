@@ -167,3 +167,38 @@ test('the starter is a configuration that works, and is never written over anoth
 
 test('the flags of the command are those that it reads', () =>
   expect(Object.keys(init.flags)).toEqual(['client', 'user', 'starter', 'yes']))
+
+describe('init does not know the OpenCode plugin', () => {
+  const ours = '{ "plugin": ["other", ["./node_modules/tieline/dist/adapters/opencode/plugin.js", {}]] }'
+
+  test('where the plugin is, no MCP entry is written beside it, also where the plugin is the user’s', async () => {
+    await put('project/opencode.json', '{}')
+    await put('home/.config/opencode/opencode.json', ours)
+    expect(await run({ client: 'opencode', yes: true })).toBe(0)
+    expect(await read('project/opencode.json')).toBe('{}')
+    expect(here.printed).toContain('it has our plugin, which brings the same tools')
+  })
+
+  test('both beside each other are said to be double', async () => {
+    await put('project/opencode.json', '{ "plugin": ["tieline"], "mcp": { "tieline": { "type": "local" } } }')
+    expect(await run({ client: 'opencode', yes: true })).toBe(1)
+    expect(here.printed).toContain('every tool is there twice, with two addresses and two inboxes')
+    expect(await run({ client: 'opencode-plugin', yes: true })).toBe(1)
+  })
+
+  test('it is written by its name, with a file that exists', async () => {
+    expect(await run({ client: 'opencode-plugin', yes: true })).toBe(0)
+    const { plugin } = (await readJson('project/opencode.json')) as { plugin: string[] }
+    expect(plugin).toHaveLength(1)
+    expect((await stat(plugin[0] ?? '')).isFile()).toBe(true)
+    expect(await run({ client: 'opencode-plugin', yes: true })).toBe(0)
+    expect(await run({ client: 'opencode', yes: true })).toBe(0)
+    expect(Object.keys((await readJson('project/opencode.json')) as object)).toEqual(['plugin'])
+  })
+
+  test('an MCP entry is not doubled by the plugin', async () => {
+    expect(await run({ client: 'opencode', yes: true })).toBe(0)
+    expect(await run({ client: 'opencode-plugin', yes: true })).toBe(1)
+    expect(here.printed).toContain('remove mcp.tieline from')
+  })
+})

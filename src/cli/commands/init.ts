@@ -10,13 +10,15 @@ import { readUrl, refuseValue } from '../flags.ts'
 import { chooseProcess, isInUse, mcpClients } from '../setup/init-entries.ts'
 import type { McpClient, OwnFiles, Surroundings, Way } from '../setup/init-entries.ts'
 import { planEntries, renderChanges, writeWhole, type Planned } from '../setup/init-plan.ts'
+import { opencodePlugin } from '../setup/opencode-plugin.ts'
 import { starterConfig } from '../setup/init-starter.ts'
 import { hashBytes } from '../../trust/config-text.ts'
 import { askLine } from '../chat/prompt.ts'
 import { isYes } from '../chat/question.ts'
 import { agree } from '../reach/ask-trust.ts'
 
-const clientNames = mcpClients.map((client) => client.id).join(', ')
+const known: readonly McpClient[] = [...mcpClients, opencodePlugin]
+const clientNames = known.map((client) => client.id).join(', ')
 
 export const init: Command = {
   name: 'init',
@@ -34,6 +36,7 @@ export const init: Command = {
   more: `
 Clients start "tieline mcp", which finds the running server or starts one. With --server URL they connect to
 that server instead, with the token in TIELINE_TOKEN.
+opencode-plugin is OpenCode's plugin instead of an MCP entry: it also makes OpenCode's sessions reachable.
 Other entries of a file are kept. A file that is not understood is left alone, and the entry is printed for
 you to paste.`,
   examples: [
@@ -89,7 +92,7 @@ function chooseClients({ flags }: CommandInput, at: Surroundings): readonly McpC
   if (named === undefined) return mcpClients.filter((client) => isInUse(client, at))
   if (named === 'all') return mcpClients
   return named.split(',').map((id) => {
-    const found = mcpClients.find((client) => client.id === id.trim())
+    const found = known.find((client) => client.id === id.trim())
     if (found === undefined) throw refuseValue('client', id, `one of ${clientNames} or all`)
     return found
   })
@@ -145,7 +148,7 @@ function renderPlan(plan: Planned, at: Surroundings): string {
   const { what, file, state, why, before, after, snippet, note } = plan
   const near = relative(at.cwd, file)
   const head = `${what}: ${near.startsWith('..') ? file : near} (${why})`
-  if (state === 'there') return `${head}\n`
+  if (state === 'there' || state === 'doubled') return `${head}\n`
   const lines =
     state === 'write'
       ? renderChanges(before, after)

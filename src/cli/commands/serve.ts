@@ -76,12 +76,20 @@ async function runServe(input: CommandInput): Promise<number> {
   const secret = token === null ? '' : `, with the token in ${tokenFile ?? 'TIELINE_TOKEN'}`
   const text = `Tieline listens on ${url}${others}${secret}. Ctrl-C ends it.`
   printResult(input, { url, dataDir, tokenFile, pid: process.pid }, text, '')
+  void warnOfModels(input, place)
   const over = new AbortController()
   await (inBackground ? Promise.race([interrupted, untilIdle(served, over.signal)]) : interrupted)
   over.abort()
   await served.close()
   unguard()
   return 0
+}
+
+/** Nobody waits for it: a server of models may be slow, or not there yet. */
+async function warnOfModels({ err, env }: CommandInput, { config }: Place): Promise<void> {
+  const { findUnknownModels } = await import('../setup/model-names.ts')
+  for (const { agent, says } of await findUnknownModels(config, env, { localOnly: true }))
+    printError(err, `agents.${agent}.model: ${says}.`)
 }
 
 async function explainFailedStart(

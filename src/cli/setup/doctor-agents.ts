@@ -8,6 +8,7 @@ import type { CommandInput } from '../command.ts'
 import type { Finding } from '../commands/doctor.ts'
 import type { Place } from '../reach/place.ts'
 import { actLater } from '../reach/wait.ts'
+import { findUnknownModels, isOnThisMachine } from './model-names.ts'
 import { usualKeys } from '../../trust/describe-reach.ts'
 
 type Env = CommandInput['env']
@@ -55,6 +56,7 @@ export async function checkAgents(place: Place, env: Env): Promise<Finding[]> {
   return [
     ...agents.map((agent) => checkAgent(agent, providers, env, scripts[agent.name])),
     ...(await checkProviders(place.config)),
+    ...(await checkModels(place.config, env)),
   ]
 }
 
@@ -108,15 +110,14 @@ function checkScript({ name, tools: allowed }: Agent, script: unknown): Finding 
 }
 
 /**
- * Checks model servers on this machine, which are often not started. Others are not asked: that would cost
- * money, or disclose something.
+ * Checks model servers on this machine, which are often not started.
  */
 async function checkProviders({ agents, providers }: Place['config']): Promise<Finding[]> {
   const found = await Promise.all(
     Object.entries(providers).map(async ([name, { baseURL }]): Promise<Finding[]> => {
-      const url = baseURL !== undefined && URL.canParse(baseURL) ? new URL(baseURL) : null
-      if (url === null || !/^(localhost|\[::1\]|127(\.\d{1,3}){3})$/.test(url.hostname)) return []
-      if (await isAnswering(url)) return [ok('providers', `${name}: something listens at ${baseURL}`)]
+      if (baseURL === undefined || !isOnThisMachine(baseURL)) return []
+      if (await isAnswering(new URL(baseURL)))
+        return [ok('providers', `${name}: something listens at ${baseURL}`)]
       const isUsed = agents.some(({ model }) => model?.startsWith(`${name}/`) === true)
       const servers = 'Ollama, llama.cpp, vLLM, …'
       return [
@@ -129,6 +130,14 @@ async function checkProviders({ agents, providers }: Place['config']): Promise<F
     }),
   )
   return found.flat()
+}
+
+/** What a provider does not have fails only when the agent runs. Some servers take any name, so it is a warning. */
+async function checkModels(config: Place['config'], env: Env): Promise<Finding[]> {
+  const unknown = await findUnknownModels(config, env, { localOnly: false })
+  return unknown.map(({ agent, says }) =>
+    warning('agents', `${agent}: ${says}`, `Correct agents.${agent}.model, or load that model there.`),
+  )
 }
 
 const answerMsMax = 1000

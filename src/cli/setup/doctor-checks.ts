@@ -170,8 +170,17 @@ async function checkClients(input: DoctorInput, at: Surroundings): Promise<Findi
   const flags = flagText(input.flags['config']) === undefined ? '' : ' --config FILE'
   return used.map(({ id, title }, index): Finding => {
     const plans = [project[index], user[index]]
+    const doubled = plans.find((plan) => plan?.state === 'doubled')
+    if (doubled !== undefined)
+      return warning('clients', `${title}: ${doubled.why}`, 'Remove the MCP entry, or the plugin.')
     const found = plans.find((plan) => plan?.state === 'there' || plan?.state === 'other')
-    if (found !== undefined) return ok('clients', `${title}: has an entry in ${found.file}`)
+    if (found !== undefined)
+      return ok(
+        'clients',
+        found.why.startsWith('it has our plugin')
+          ? `${title}: ${found.why}`
+          : `${title}: has an entry in ${found.file}`,
+      )
     const unclear = plans.find((plan) => plan?.state === 'unclear')
     if (unclear === undefined)
       return ok('clients', `${title}: knows nothing of Tieline ("tieline init --client ${id}" adds it)`)

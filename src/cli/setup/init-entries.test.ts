@@ -155,7 +155,8 @@ describe('which clients', () => {
   test('none found is said, and so is one that is not known', async () => {
     await expect(run({ yes: true })).rejects.toThrow('no MCP client was found')
     await expect(run({ client: 'emacs' })).rejects.toThrow(
-      '--client: "emacs" was given, but one of claude, codex, opencode, copilot, gemini or all is needed.',
+      '--client: "emacs" was given, but one of claude, codex, opencode, copilot, gemini, opencode-plugin or all ' +
+        'is needed.',
     )
     await expect(run({ client: 'claude', server: 'nonsense' })).rejects.toThrow(
       '--server: "nonsense" was given',

@@ -11,7 +11,12 @@ export type Way =
   | { kind: 'url'; url: string; withToken: boolean }
 
 export type Scope = 'project' | 'user'
-export type Target = { file: string; format: 'json' | 'toml'; path: readonly string[]; entry: JsonObject }
+export type Target = {
+  file: string
+  format: 'json' | 'toml'
+  path: readonly string[]
+  entry: JsonObject | string[]
+}
 
 export type McpClient = {
   id: string
@@ -140,7 +145,7 @@ const opencode: McpClient = {
   newer(target, file) {
     const { mcp } = file
     const isNewer = isObject(mcp) && isObject(mcp['servers']) && mcp['servers']['type'] === undefined
-    const { enabled: _always, ...entry } = target.entry
+    const { enabled: _always, ...entry } = target.entry as JsonObject
     return isNewer ? { ...target, path: ['mcp', 'servers', serverName], entry } : target
   },
   note: () => null,

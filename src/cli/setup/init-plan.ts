@@ -9,12 +9,16 @@ import { parse as parseToml } from 'smol-toml'
 import type { McpClient, Scope, Surroundings, Target, Way } from './init-entries.ts'
 import { describeError } from '../../client/tieline-error.ts'
 import { addEntry, parseJsonc, type JsonObject } from './jsonc.ts'
+import { describeDoubled, findOpenCodeEntries, opencodePlugin } from './opencode-plugin.ts'
 
 export type Planned = {
   what: string
   file: string
-  /** `there`: it has this entry; `other`: it has another one of that name; `unclear`: not understood. */
-  state: 'write' | 'there' | 'other' | 'unclear'
+  /**
+   * `there`: it has this entry, or what does the same; `other`: it has another one of that name; `unclear`: not
+   * understood; `doubled`: with this it would have us twice.
+   */
+  state: 'write' | 'there' | 'other' | 'unclear' | 'doubled'
   before: string | null
   after: string
   /** The entry alone, for the user to paste. */
@@ -36,11 +40,34 @@ export async function planEntries(
     const target = client.target(at, scope, way)
     const before = texts.get(target.file) ?? (await readIfThere(target.file))
     const notes = [client.note(scope, way), isBoundToMachine(scope, way) ? machineNote : null]
-    const plan = planOne(client, target, before, notes.filter((text) => text !== null).join(' ') || null)
+    const note = notes.filter((text) => text !== null).join(' ') || null
+    const plan = await settleOpenCode(client, at, planOne(client, target, before, note))
     if (plan.state === 'write') texts.set(plan.file, plan.after)
     planned.push(plan)
   }
   return planned
+}
+
+/** OpenCode needs the plugin or the entry, not both: also where the other one stands in another file. */
+async function settleOpenCode({ id }: McpClient, at: Surroundings, plan: Planned): Promise<Planned> {
+  if (id !== 'opencode' && id !== opencodePlugin.id) return plan
+  const found = await findOpenCodeEntries(at)
+  const [own, other] = id === 'opencode' ? [found.mcp, found.plugin] : [found.plugin, found.mcp]
+  if (other.length === 0) return plan
+  const unchanged = { ...plan, after: plan.before ?? '', note: null }
+  if (own.length > 0)
+    return { ...unchanged, state: 'doubled', why: `${describeDoubled(found)}. Remove one of both` }
+  return id === 'opencode'
+    ? {
+        ...unchanged,
+        state: 'there',
+        why: `it has our plugin, which brings the same tools: ${other.join(', ')}`,
+      }
+    : {
+        ...unchanged,
+        state: 'doubled',
+        why: `it has our MCP entry: remove mcp.tieline from ${other.join(', ')} first`,
+      }
 }
 
 /** Files of a project are shared with other machines. */
