@@ -157,7 +157,7 @@ function describeType(schema: Json): string {
   if (Array.isArray(schema['enum'])) return schema['enum'].map((one) => JSON.stringify(one)).join(' or ')
   return [schema['type'] ?? []]
     .flat()
-    .map((type) => typeWords[String(type)] ?? String(type))
+    .map((type) => (typeof type === 'string' && typeWords[type]) || 'another value')
     .join(' or ')
 }
 
