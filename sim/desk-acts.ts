@@ -22,6 +22,7 @@ export const deskDeeds = [
   'hire',
   'dismiss',
   'answer',
+  'see',
 ] as const
 
 export const DeskAct = z.strictObject({

@@ -90,9 +90,20 @@ const deeds: { readonly [K in (typeof deskDeeds)[number]]: Deed } = {
     const list = await desk.questions.list()
     if (isRefusal(list)) return list
     const question = list.questions[a % Math.max(1, list.questions.length)]?.id ?? `question_none-${a}`
-    const first = await desk.questions.answer(question, b % 3 === 0 ? 'deny' : 'allow')
+    const first = await desk.questions.answer(question, {
+      answer: b % 3 === 0 ? 'deny' : 'allow',
+      ...(b % 5 === 0 && { reason: `because of ${b}` }),
+      ...(b % 7 === 0 && { scope: 'session' }),
+    })
     // Somebody else answers too, and not the same.
-    return b % 2 === 0 ? first : desk.questions.answer(question, b % 3 === 0 ? 'allow' : 'deny')
+    return b % 2 === 0 ? first : desk.questions.answer(question, { answer: b % 3 === 0 ? 'allow' : 'deny' })
+  },
+  // The newest request, or one that is not there, twice.
+  async see(desk, { a }) {
+    const flow = a % 4 === 0 ? `flow_none-${a}` : await desk.log.findFlow('last')
+    const id = typeof flow === 'string' ? flow : flow !== null && !isRefusal(flow) ? flow.id : 'flow_none'
+    await desk.log.see(id)
+    return (await desk.log.see(id)) ?? {}
   },
 }
 

@@ -56,6 +56,7 @@ export function checkBefore(ledger: Ledger, event: Event, written: Written, limi
     case 'session.renamed':
     case 'session.archived':
     case 'question.answered':
+    case 'flow.seen':
     case 'notice.raised':
       return null
   }

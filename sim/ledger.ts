@@ -174,6 +174,7 @@ export class Ledger {
       case 'agent.deleted':
       case 'question.asked':
       case 'question.answered':
+      case 'flow.seen':
         return
     }
   }
@@ -290,7 +291,6 @@ export class Ledger {
 }
 
 const none: ReadonlySet<LedgerTurn> = new Set()
-
 function start(turn: LedgerTurn, { node, epoch, deadline }: EventOf<'turn.started'>, at: number): void {
   turn.state = 'running'
   turn.node = node

@@ -39,6 +39,8 @@ export class OwnFold {
   readonly #traced: Rows = new Map()
   readonly #notices: Rows = new Map()
   readonly #questions: Rows = new Map()
+  readonly #permissions: Rows = new Map()
+  readonly #seen: Rows = new Map()
   readonly #entries: Rows = new Map()
 
   /** One transaction. `seq` is the number of its last event. */
@@ -147,6 +149,13 @@ export class OwnFold {
     const known = event.type === 'question.answered' ? this.#questions.get(event.question) : undefined
     if (event.type === 'question.answered' && known !== undefined)
       this.#questions.set(event.question, { ...known, answer: event.answer, answered_by: event.by })
+    if (event.type === 'question.answered' && event.scope === 'session' && event.answer === 'allow') {
+      const { session, tool = '', question } = event
+      const key = joinKey(session, tool)
+      if (!this.#permissions.has(key)) this.#permissions.set(key, { session, tool, question })
+    }
+    if (event.type === 'flow.seen' && !this.#seen.has(event.flow))
+      this.#seen.set(event.flow, { flow: event.flow, seq })
   }
 
   /** What programs outside wrote down of their own: their uses of tools, and their cancels. */
@@ -207,6 +216,8 @@ export class OwnFold {
       ['traced', this.#traced],
       ['notices', this.#notices],
       ['questions', this.#questions],
+      ['permissions', this.#permissions],
+      ['seen', this.#seen],
       ['entries', this.#entries],
     ])
   }

@@ -48,6 +48,8 @@ function describeEvent(event: Event): string {
     case 'step.started':
     case 'step.ended':
       return `${where} ${event.kind} ${event.name}`
+    case 'flow.seen':
+      return `${where} ${event.flow} was seen`
     case 'notice.raised':
       return `${where} about ${event.about}`
     case 'question.asked':

@@ -20,6 +20,8 @@ const guards: Readonly<Record<string, (x: string) => string>> = {
   traced: (x) => `'session:' || ${x}.session`,
   notices: (x) => `'session:' || ${x}.session`,
   questions: (x) => `'session:' || (select session from turns where id = ${x}.turn)`,
+  permissions: (x) => `'session:' || ${x}.session`,
+  seen: (x) => `'session:' || (select session from turns where id = 'turn_' || substr(${x}.flow, 6))`,
   entries: (x) => `'session:' || ${x}.session`,
 }
 

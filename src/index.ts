@@ -36,7 +36,6 @@ export type { Script } from './adapters/scripted/script.ts'
 export type { Agent } from './model/agent.ts'
 export type { Entry } from './model/context.ts'
 export type {
-  Answer as QuestionAnswer,
   Event,
   EventOf,
   EventType,
@@ -50,6 +49,7 @@ export type { SessionRow } from './model/facts.ts'
 export type { FlowId, Millis, SessionId, TurnId } from './model/id.ts'
 export type { Json } from './model/json.ts'
 export type { Limits } from './model/limits.ts'
+export type { Answer as QuestionAnswer, AnswerScope } from './model/question.ts'
 export { explain, isRefusal, type Refusal, type RefusalCode } from './model/refusal.ts'
 export { ImportFault, type ExportHeader } from './runtime/look/export-log.ts'
 export type { FeedSink } from './runtime/look/feed.ts'
@@ -57,6 +57,7 @@ export type { FieldDifference } from './runtime/replay/field-differences.ts'
 export type { Difference, Replay, TurnReplay } from './runtime/replay/replay.ts'
 export { UnknownId, type ScopeKind } from './runtime/kernel/scope.ts'
 export type { Steps, ToolAnswer, ToolEffect, TurnOutcome, TurnTask } from './runtime/kernel/ports.ts'
+export type { GivenAnswer } from './runtime/turns/question.ts'
 export type { Posted, Sent } from './runtime/mail/send.ts'
 export type { Run, RunResult } from './runtime/sessions/run.ts'
 
@@ -67,6 +68,7 @@ export type { QuestionDesk } from './runtime/desk/questions.ts'
 export type { SessionDesk, SessionsAsk } from './runtime/desk/sessions.ts'
 export type { AgentView } from './wire/agents.ts'
 export type { CallAnswer, CallRecord, Calls, ListedCall, NewCall } from './wire/calls.ts'
+export type { FlowState } from './wire/flows.ts'
 export type { Delta, Flow, WaitEdge, Waits } from './wire/log.ts'
 export type { AcceptedMail, Inbox, MailPage, MessageRecord, NewMail, SentMail } from './wire/mail.ts'
 export type { Answered, Question, Questions } from './wire/questions.ts'

@@ -80,6 +80,7 @@ function foldOne(options: Options, state: State, event: Event): State {
     case 'agent.deleted':
     case 'question.asked':
     case 'question.answered':
+    case 'flow.seen':
     case 'session.created':
     case 'session.adopted':
     case 'session.renamed':

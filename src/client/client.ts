@@ -10,8 +10,10 @@ import type { Agents, AgentView } from '../wire/agents.ts'
 import type { CallAnswer, CallRecord, Calls, ListedCall, NewCall } from '../wire/calls.ts'
 import type { Explanation } from '../wire/explain.ts'
 import type { ExportedLog, Flow, FlowEvents, StreamedEvent, WaitEdge, Waits } from '../wire/log.ts'
+import type { FlowSeen, Flows, FlowsQuery } from '../wire/flows.ts'
 import type { AcceptedMail, Inbox, MailPage, MessageRecord, NewMail, SentMail } from '../wire/mail.ts'
-import type { Answered, Question, Questions } from '../wire/questions.ts'
+import type { Need, Needs } from '../wire/needs.ts'
+import type { Answered, NewAnswer, Question, Questions } from '../wire/questions.ts'
 import type { Health, Numbers, ServerView } from '../wire/server.ts'
 import type {
   Archived,
@@ -75,13 +77,20 @@ export type TielineClient = {
   explain(id: string, once?: Once): Promise<Explanation>
   /** A recorded run as a file that replays elsewhere: of an id, or everything. */
   export(ask?: { id?: string }, once?: Once): Promise<ExportedLog>
+  /** Requests, newest first. One page, which may be short; `next` is the cursor of the next one. */
+  flows(ask?: Partial<FlowsQuery>, once?: Once): Promise<Flows>
+  /** Says that a person has seen how a request ended. */
+  seeFlow(id: string, once?: Once): Promise<FlowSeen>
+  /** Everything that waits for a person, newest first. */
+  needs(once?: Once): Promise<Need[]>
   waits(once?: Once): Promise<WaitEdge[]>
   /** Sums over the whole log, or since a time in the last day; until `complete`, older events are missing. */
   numbers(ask?: { since?: number }, once?: Once): Promise<Numbers>
   readonly mail: MailRoutes
   readonly questions: {
     list(once?: Once): Promise<Question[]>
-    answer(id: string, answer: 'allow' | 'deny', once?: Once): Promise<Answered>
+    /** For the whole session with the scope `session`; the model reads why it was denied. */
+    answer(id: string, answer: NewAnswer['answer'] | NewAnswer, once?: Once): Promise<Answered>
   }
   agents(once?: Once): Promise<AgentView[]>
   readonly tools: ToolRoutes
@@ -160,13 +169,19 @@ export function tielineClient(options: ClientOptions): TielineClient {
     flowEvents: (id, ask, once) => request('GET', `${flowPath(id)}/events`, { query: { ...ask }, ...once }),
     explain: (id, once) => request('GET', `/api/explain/${encodeURIComponent(id)}`, once),
     export: (ask, once) => request('GET', '/api/export', { query: { ...ask }, ...once }),
+    flows: (ask, once) => request('GET', '/api/flows', { query: { ...ask }, ...once }),
+    seeFlow: (id, once) => request('POST', `${flowPath(id)}/seen`, { body: {}, ...once }),
+    needs: async (once) => (await request<Needs>('GET', '/api/needs', once)).needs,
     waits: async (once) => (await request<Waits>('GET', '/api/waits', once)).waits,
     numbers: (ask, once) => request('GET', '/api/numbers', { query: { ...ask }, ...once }),
     mail: mailRoutes(request),
     questions: {
       list: async (once) => (await request<Questions>('GET', '/api/questions', once)).questions,
-      answer: (id, answer, once) =>
-        request('POST', `/api/questions/${encodeURIComponent(id)}`, { body: { answer }, ...once }),
+      answer: (id, given, once) =>
+        request('POST', `/api/questions/${encodeURIComponent(id)}`, {
+          body: typeof given === 'string' ? { answer: given } : given,
+          ...once,
+        }),
     },
     agents: async (once) => (await request<Agents>('GET', '/api/agents', once)).agents,
     tools: toolRoutes(request),

@@ -45,8 +45,10 @@ export type {
   WaitedFor,
 } from '../wire/explain.ts'
 export type { Delta, ExportedLog, Flow, FlowEvents, StreamedEvent, WaitEdge } from '../wire/log.ts'
+export type { FlowSeen, Flows, FlowsQuery, FlowState, FlowSummary } from '../wire/flows.ts'
+export type { Need } from '../wire/needs.ts'
 export type { AcceptedMail, Inbox, MailPage, MessageRecord, NewMail, SentMail } from '../wire/mail.ts'
-export type { Answered, Question } from '../wire/questions.ts'
+export type { Answered, NewAnswer, Question } from '../wire/questions.ts'
 export type { Health, Numbers, ServerView } from '../wire/server.ts'
 export type {
   Archived,

@@ -67,6 +67,12 @@ export const nameBare = (program: Pick<ClientProgram, 'name'>): SessionId =>
 
 const tailOf = (cwd: string): string => `_${plainName(basename(cwd))}-${digest(cwd)}`
 
+/** What people call the program behind a client's session. */
+export function nameClientProgram({ id, title }: { id: SessionId; title: string }): string {
+  if (id.startsWith(prefix)) return id.slice(prefix.length).split('_', 1)[0] || 'a program'
+  return title === '' ? 'a program' : title
+}
+
 export type Address = { client: string; dir: string }
 
 export const renderAddress = ({ client, dir }: Address): string => `${client}@${dir}`

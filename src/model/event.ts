@@ -5,6 +5,7 @@ import { Manifest } from './context.ts'
 import { CallId, FlowId, MessageId, NodeId, SessionId, TurnId } from './id.ts'
 import { Json } from './json.ts'
 import { BoundBy } from './limits.ts'
+import { answered, asked } from './question.ts'
 import { Refusal } from './refusal.ts'
 
 const count = z.number().int().min(0)
@@ -28,9 +29,6 @@ export type SessionKind = z.infer<typeof SessionKind>
 
 export const MessageSource = z.enum(['user', 'applet', 'agent'])
 export type MessageSource = z.infer<typeof MessageSource>
-
-export const Answer = z.enum(['allow', 'deny'])
-export type Answer = z.infer<typeof Answer>
 
 /** An agent as a door made it. */
 export const AgentDefinition = z.strictObject({
@@ -274,18 +272,9 @@ export const Event = z.discriminatedUnion('type', [
   }),
   event('wait.started', { target: SessionId, until: z.number() }),
   event('wait.ended', { target: SessionId, reason: z.string() }),
-  event('question.asked', {
-    question: z.string(),
-    key: z.string(),
-    agent: z.string(),
-    tool: z.string(),
-    input: Json,
-    path: z.array(z.string()),
-    flow: FlowId,
-    deadline: z.number(),
-  }),
-  /** `by` is who answered, or why nobody did. */
-  event('question.answered', { question: z.string(), answer: Answer, by: z.string() }),
+  event('question.asked', asked),
+  event('question.answered', answered),
+  event('flow.seen', { flow: FlowId }),
   event('notice.raised', { about: z.string(), text: z.string() }),
 ])
 export type Event = z.infer<typeof Event>

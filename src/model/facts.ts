@@ -1,7 +1,8 @@
 /** What the rules decide over: rows of the views, read inside the deciding transaction. */
 import { z } from 'zod'
-import type { Answer, EventOf, Grant, MailTarget, MessageSource, Outcome, SessionKind } from './event.ts'
+import type { EventOf, Grant, MailTarget, MessageSource, Outcome, SessionKind } from './event.ts'
 import type { CallId, FlowId, MessageId, Millis, NodeId, SessionId, TurnId } from './id.ts'
+import type { Answer } from './question.ts'
 
 export type SessionRow = {
   id: SessionId

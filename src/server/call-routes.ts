@@ -1,7 +1,12 @@
 /** Calls: ask an agent and wait for its answer; what was called, what a request caused, and who waits for whom. */
+import type { FastifyReply } from 'fastify'
+import { isRefusal, type Refusal } from '../model/refusal.ts'
+import type { Desk } from '../runtime/desk/desk.ts'
 import { CallAnswer, CallRecord, Calls, CallsPage, CallsQuery, NewCall } from '../wire/calls.ts'
 import { Explanation } from '../wire/explain.ts'
 import { ExportedLog, ExportQuery, Flow, FlowEvents, FlowEventsQuery, Waits } from '../wire/log.ts'
+import { FlowSeen, Flows, FlowsQuery } from '../wire/flows.ts'
+import { Needs } from '../wire/needs.ts'
 import { IdPath } from '../wire/scalars.ts'
 import { defineRoutes, say, type App, type Deps } from './route.ts'
 import { wireNo } from './wire-error.ts'
@@ -47,10 +52,28 @@ export function callRoutes(app: App, deps: Deps): void {
     ({ desk, params }) => desk.calls.get(params.id),
   )
   flowRoutes(app, deps)
+  needRoutes(app, deps)
 }
 
 const noFlow = (id: string) =>
-  wireNo('not_found', `There is no flow "${id}". A message's answer and a call's record name theirs.`)
+  wireNo(
+    'not_found',
+    `There is no flow "${id}". A message's answer and a call's record name theirs, and /api/flows lists them.`,
+  )
+
+type AskedFlow = { desk: Desk; params: { id: string }; reply: FastifyReply }
+
+/** By its id, by a part of it, or by `last`. */
+async function withFlow<T extends object>(
+  { desk, params: { id: given }, reply }: AskedFlow,
+  read: (id: string) => Promise<T | Refusal | null>,
+): Promise<T | Refusal | null> {
+  const found = await desk.log.findFlow(given)
+  if (found !== null && isRefusal(found)) return found
+  const value = found === null ? null : await read(found.id)
+  if (value === null) say(reply, noFlow(given))
+  return value
+}
 
 function flowRoutes(app: App, deps: Deps): void {
   const route = defineRoutes(app, deps, 'calls')
@@ -66,11 +89,7 @@ function flowRoutes(app: App, deps: Deps): void {
       params,
       answers: { 200: Flow },
     },
-    async (asked) => {
-      const flow = await asked.desk.log.flow(asked.params.id)
-      if (flow === null) say(asked.reply, noFlow(asked.params.id))
-      return flow
-    },
+    (asked) => withFlow(asked, (id) => asked.desk.log.flow(id)),
   )
   route(
     'GET',
@@ -84,11 +103,7 @@ function flowRoutes(app: App, deps: Deps): void {
       query: FlowEventsQuery,
       answers: { 200: FlowEvents },
     },
-    async (asked) => {
-      const page = await asked.desk.log.flowEvents(asked.params.id, asked.query)
-      if (page === null) say(asked.reply, noFlow(asked.params.id))
-      return page
-    },
+    (asked) => withFlow(asked, (id) => asked.desk.log.flowEvents(id, asked.query)),
   )
   route(
     'GET',
@@ -116,5 +131,46 @@ function flowRoutes(app: App, deps: Deps): void {
   )
   route('GET', '/api/waits', { summary: 'Who waits for whom now', answers: { 200: Waits } }, (asked) =>
     asked.desk.log.waits(),
+  )
+}
+
+/** Requests in a list, and what waits for a person. */
+function needRoutes(app: App, deps: Deps): void {
+  const route = defineRoutes(app, deps, 'calls')
+  route(
+    'POST',
+    '/api/flows/:id/seen',
+    {
+      summary: 'Say that a person has seen how a request ended',
+      description: 'It no longer stands in /api/needs. Saying it again changes nothing.',
+      params: IdPath,
+      answers: { 200: FlowSeen },
+    },
+    (asked) => withFlow(asked, (id) => asked.desk.log.see(id)),
+  )
+  route(
+    'GET',
+    '/api/flows',
+    {
+      summary: 'Requests, newest first',
+      description:
+        'Each with its task, how it ended for the one who asked, what it waits for now, and what it has used. ' +
+        'What a client only looked up is left out.',
+      query: FlowsQuery,
+      answers: { 200: Flows },
+    },
+    ({ desk, query }) => desk.log.flows(query),
+  )
+  route(
+    'GET',
+    '/api/needs',
+    {
+      summary: 'Everything that waits for a person, newest first',
+      description:
+        'Permission questions, drafts of agents, mail for the user, failed requests of the last seven days that ' +
+        'nobody has seen, and projects that wait for trust.',
+      answers: { 200: Needs },
+    },
+    ({ desk }) => desk.log.needs(),
   )
 }

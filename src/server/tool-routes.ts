@@ -58,6 +58,6 @@ export function questionRoutes(app: App, deps: Deps): void {
     'POST',
     '/api/questions/:id',
     { summary: 'Answer a question, once', params: IdPath, body: NewAnswer, answers: { 200: Answered } },
-    ({ desk, params, body }) => desk.questions.answer(params.id, body.answer),
+    ({ desk, params, body }) => desk.questions.answer(params.id, body),
   )
 }

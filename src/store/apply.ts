@@ -30,6 +30,8 @@ export function prepareWrites(db: DatabaseSync) {
     deleteAgent: db.prepare('update agents set deleted = 1 where id = ?'),
     ask: db.prepare(insert('questions', 'id, turn, seq, deadline')),
     answer: db.prepare('update questions set answer = ?2, answered_by = ?3 where id = ?1'),
+    permit: db.prepare(`${insert('permissions', 'session, tool, question')} on conflict do nothing`),
+    see: db.prepare(`${insert('seen', 'flow, seq')} on conflict do nothing`),
     message: db.prepare(insert('turns', turn)),
     call: db.prepare(insert('turns', `${turn}, ${called}`)),
     refuse: db.prepare(
@@ -161,7 +163,12 @@ const folds: { readonly [T in EventType]: Fold<T> } = {
   'agent.deleted': (writes, event) => writes.deleteAgent.run(event.agent),
   'question.asked': (writes, { question, turn, deadline }, seq) =>
     writes.ask.run(question, turn, seq, Math.ceil(deadline)),
-  'question.answered': (writes, event) => writes.answer.run(event.question, event.answer, event.by),
+  'question.answered': (writes, { session, question, answer, by, scope, tool }) => {
+    writes.answer.run(question, answer, by)
+    if (scope === 'session' && answer === 'allow' && tool !== undefined)
+      writes.permit.run(session, tool, question)
+  },
+  'flow.seen': (writes, { flow }, seq) => writes.see.run(flow, seq),
   'message.sent': (writes, event, seq, batch) => {
     sendMessage(writes, batch, event, seq)
     // R7: what a message may use is taken from its sender for good: nobody waits for it to give anything

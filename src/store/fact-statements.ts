@@ -72,6 +72,8 @@ export function prepareFacts(db: DatabaseSync) {
       `select q.turn, t.session, q.answer, q.answered_by, t.state
         from questions q join turns t on t.id = q.turn where q.id = ?`,
     ),
+    permission: prepare('select question from permissions where session = ? and tool = ?'),
+    seen: prepare('select seq from seen where flow = ?'),
     reach: db.prepare(reach),
     below: prepare(`with recursive below(id, session) as (
         select id, session from turns where pending = 1 and caller = ?1 and caller_turn = ?2

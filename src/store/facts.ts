@@ -31,6 +31,14 @@ export function createTx(reading: Reading, events: Event[]): Tx {
     open: async (query) => openFacts(reading, query),
     send: async (query) => sendFacts(reading, query),
     question: async (id) => questionFacts(reading, id),
+    async permitted(session, tool) {
+      needSession(session)
+      return sql.permission.get(session, tool) !== undefined
+    },
+    async seen(session, flow) {
+      needSession(session)
+      return sql.seen.get(flow) !== undefined
+    },
     notices: async (session) => noticeFacts(reading, session),
     async traced(session, key) {
       needSession(session)

@@ -1,6 +1,7 @@
 /** Reads for lists and for looking around: sessions, agents, questions, waits. Never for decisions. */
-import type { DatabaseSync } from 'node:sqlite'
-import type { Answer, StoredEvent } from '../model/event.ts'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { StoredEvent } from '../model/event.ts'
+import type { Answer } from '../model/question.ts'
 import { callsBelow, type FlowId, type SessionId, type TurnId } from '../model/id.ts'
 import { pageUnitsMax } from '../model/limits.ts'
 import type { CallPage, CallsAsk, Lists, WaitRow, SessionListing } from '../runtime/kernel/lists-port.ts'
@@ -34,6 +35,32 @@ function prepareAll(db: DatabaseSync) {
         where q.answer is null and q.id > '' and t.state = 'running' order by q.id`,
     ),
     question: db.prepare('select seq, answer, answered_by from questions where id = ?'),
+    roots: db.prepare(
+      `select t.id as turn, t.opened_seq as openedSeq, s.seq is not null as seen
+        from turns t indexed by turns_roots left join seen s on s.flow = t.flow
+        where t.caller is null and t.opened_seq < ?1 and t.id = 'turn_' || substr(t.flow, 6)
+          and (?2 = 0 or t.flow in (select flow from turns where live = 1 and session > ''))
+        order by t.opened_seq desc limit +?3`,
+    ),
+    flowsLike: db.prepare(
+      `select t.flow as id from turns t indexed by turns_roots
+        where t.caller is null and t.opened_seq > 0 and t.id = 'turn_' || substr(t.flow, 6)
+          and instr(t.flow, ?1) > 0 order by t.opened_seq desc limit +?2`,
+    ),
+    callsLike: db.prepare(
+      `select 'call_' || substr(t.id, 6) as id, t.opened_seq as seq from turns t indexed by turns_calls
+        where t.caller is not null and t.opened_seq > 0 and instr('call_' || substr(t.id, 6), ?1) > 0
+        order by t.opened_seq desc limit +?2`,
+    ),
+    refusedLike: db.prepare(
+      `select r.call as id, r.seq as seq from refused r indexed by refused_seq
+        where r.seq > 0 and instr(r.call, ?1) > 0 order by r.seq desc limit +?2`,
+    ),
+    questionsLike: db.prepare(
+      `select q.id as id from questions q indexed by questions_open join turns t on t.id = q.turn
+        where q.answer is null and q.id > '' and t.state = 'running' and instr(q.id, ?1) > 0
+        order by q.id desc limit +?2`,
+    ),
     counts: db.prepare(
       `select (select count(*) from turns where pending = 1 and caller > '') as openCalls,
         (select count(*) from turns where live = 1 and session > '' and state = 'queued') as queued`,
@@ -161,6 +188,15 @@ export function prepareLists(db: DatabaseSync): Lists {
       return row === undefined || asked === null ? null : { asked, answer: row.answer, by: row.answered_by }
     },
     calls: (ask, limit) => runGently(fillCalls(events, listCalls(statements, ask, limit))),
+    roots: async ({ before, live }, limit) =>
+      (
+        statements.roots.all(before ?? Number.MAX_SAFE_INTEGER, live ? 1 : 0, limit) as {
+          turn: TurnId
+          openedSeq: number
+          seen: number
+        }[]
+      ).map(({ seen, ...row }) => ({ ...row, seen: seen === 1 })),
+    idsLike: async (kind, part, limit) => findLike(statements, kind, part, limit),
     notices: async (id, limit) =>
       (statements.notices.all(id, limit) as { about: string; text: string }[])
         .map((notice) => ({ ...notice }))
@@ -169,6 +205,25 @@ export function prepareLists(db: DatabaseSync): Lists {
     counts: async () => ({ ...(statements.counts.get() as Awaited<ReturnType<Lists['counts']>>) }),
     waits: async (at) => (statements.waits.all(at) as WaitRow[]).map((wait) => ({ ...wait })),
   }
+}
+
+type IdRow = { id: string; seq: number }
+
+/** Calls that were opened and those that were refused are one kind to people. */
+function findLike(
+  statements: ReturnType<typeof prepareAll>,
+  kind: 'call' | 'flow' | 'question',
+  part: string,
+  limit: number,
+): string[] {
+  const like = (statement: StatementSync): IdRow[] => statement.all(part, limit) as IdRow[]
+  const found =
+    kind === 'flow'
+      ? like(statements.flowsLike)
+      : kind === 'question'
+        ? like(statements.questionsLike)
+        : [...like(statements.callsLike), ...like(statements.refusedLike)].sort((a, b) => b.seq - a.seq)
+  return found.slice(0, limit).map(({ id }) => id)
 }
 
 /** R11: how many calls one page looks through for those of a session. */

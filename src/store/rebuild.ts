@@ -86,6 +86,8 @@ function findDifference(table: string, live: DatabaseSync, folded: DatabaseSync)
     .prepare('select name from pragma_table_info(?) where pk > 0 order by pk')
     .all(table)
     .map((column) => column['name'] as string)
+  // A file of an older format does not have it yet.
+  if (key.length === 0) return null
   const rows = (db: DatabaseSync) =>
     db
       .prepare(`select * from ${table} order by ${key.join(', ')}`)

@@ -131,11 +131,23 @@ insert into notices
 /** No table changes: 0.1.0 cannot fold `turn.suspended` and `session.cancelled`, so it must refuse the directory. */
 const fourth = '-- new events'
 
+/**
+ * `permissions` are tools that a person has allowed for the rest of a session, `seen` are requests whose end a
+ * person has seen. Roots of flows are listed by the event that opened them.
+ */
+const fifth = `
+create table permissions (
+  session text not null, tool text not null, question text not null, primary key (session, tool)
+) strict, without rowid;
+create table seen (flow text primary key, seq integer not null) strict, without rowid;
+create index turns_roots on turns (opened_seq) where caller is null;
+`
+
 /** Applied in order; `user_version` counts those applied. Never edit a released one: add another. */
-export const migrations: readonly string[] = [`${first}\n${keywordSchema}`, second, third, fourth]
+export const migrations: readonly string[] = [`${first}\n${keywordSchema}`, second, third, fourth, fifth]
 
 /** What `rebuild` empties and folds again. */
-export const viewTables =
-  'log_sessions sessions agents turns messages inboxes refused waits traced notices questions entries'.split(
-    ' ',
-  )
+export const viewTables = [
+  'log_sessions sessions agents turns messages inboxes refused waits traced notices questions permissions',
+  'seen entries',
+].flatMap((names) => names.split(' '))

@@ -4,6 +4,7 @@ import { Outcome, type Event } from '../model/event.ts'
 import { CallId, FlowId, SessionId, TurnId } from '../model/id.ts'
 import { CallRecord } from './calls.ts'
 import { count, IdText, millis } from './scalars.ts'
+import { FlowState } from './flows.ts'
 
 const eventsMax = 1000
 
@@ -57,13 +58,21 @@ export const Flow = z
       turn: TurnId,
       session: SessionId,
       agent: z.string(),
+      askedBy: z.string().describe('who asked: you, or the program that did'),
+      title: z.string().describe('the first words of the task'),
+      task: z.string(),
+      cwd: z.string(),
       text: z.string(),
-      outcome: Outcome.nullable(),
+      outcome: Outcome.nullable().describe("of a client's request: of what it asked for"),
+      error: z.string().nullable(),
+      output: z.string(),
       openedAt: millis,
       endedAt: millis.nullable(),
     }),
+    state: FlowState,
+    waitsFor: z.string().describe('what it waits for now, in one sentence'),
     calls: z.array(CallRecord),
-    tokensUsed: count,
+    tokensUsed: count.describe('of everything that it caused, also of what runs or was cancelled'),
     messages: z
       .array(
         z.object({

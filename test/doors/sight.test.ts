@@ -60,7 +60,7 @@ const userDoors = ({ http, library, as }: Doors, who: Who): Record<string, Door>
   ),
   'POST /api/questions/:id': () => http(who, 'POST', '/api/questions/q', { answer: 'allow' }),
   'library: questions': () => library(as(who).questions.list()),
-  'library: answer': () => library(as(who).questions.answer('q', 'allow')),
+  'library: answer': () => library(as(who).questions.answer('q', { answer: 'allow' })),
   'library: waits': () => library(as(who).log.waits()),
   'library: drafts of all': () => library(as(who).mail.drafts(null)),
   'library: agent': () => library(as(who).agents.get('target')),

@@ -155,7 +155,7 @@ export const exchangeOf = (desks: Desks) => ({
     const list = await desks.as({}).questions.list()
     return isRefusal(list) ? [] : list.questions
   },
-  answer: (question: string, answer: 'allow' | 'deny') => desks.as({}).questions.answer(question, answer),
+  answer: (question: string, answer: 'allow' | 'deny') => desks.as({}).questions.answer(question, { answer }),
   agents: async () => (await desks.as({}).agents.list()).agents,
   createAgent: ({ id, ...ask }: CreateAgentAsk) => desks.as({ act: id }).agents.create(ask),
   hostAgent: (ask: { name: string; description: string; tools: readonly string[] }) =>

@@ -147,7 +147,9 @@ function describeWork(event: Exclude<Event, MailEvent>, names: Names): string {
     case 'question.asked':
       return `asks whether it may use ${oneLine(event.tool)} (${event.question})`
     case 'question.answered':
-      return `was told ${event.answer} by ${oneLine(event.by)} (${event.question})`
+      return `was answered ${event.answer} by ${oneLine(event.by)} (${event.question})`
+    case 'flow.seen':
+      return 'was seen by you'
     case 'notice.raised':
       return `notice: ${shorten(event.text)}`
   }

@@ -51,6 +51,12 @@ const flow = (calls: CallRecord[], more: Partial<Flow['root']> = {}): Flow => ({
     turn: 'turn_1',
     session: 'ses_root',
     agent: 'planner',
+    askedBy: 'you',
+    title: 'Build it.',
+    task: 'Build it.',
+    cwd: '/',
+    error: null,
+    output: 'Built.',
     text: 'Build it.',
     outcome: 'completed',
     openedAt: 0,
@@ -61,6 +67,8 @@ const flow = (calls: CallRecord[], more: Partial<Flow['root']> = {}): Flow => ({
   messages: [],
   tokensUsed: 300,
   durationMs: 5000,
+  state: 'ended',
+  waitsFor: '',
 })
 const lines = (flows: Flow[], id: string, now = 9000): string[] =>
   renderTree(buildTree(flows, id), now, { width: 60, rows: 99, colour: false })

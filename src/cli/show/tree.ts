@@ -105,6 +105,7 @@ export function foldEvent(tree: Tree, { event, at }: Happened): Tree {
     case 'question.answered':
       return change(tree, turn, () => ({ asking: null }))
     case 'session.cancelled':
+    case 'flow.seen':
     case 'turn.suspended':
     case 'session.forked':
     case 'message.drafted':

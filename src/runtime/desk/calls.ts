@@ -6,6 +6,7 @@ import type { CallAnswer, CallRecord, Calls, NewCall } from '../../wire/calls.ts
 import { emptyCallAnswer } from '../calls/sub-agent.ts'
 import { actInOwnTurn } from '../sessions/client-turn.ts'
 import { useInTurn } from '../sessions/live-turn.ts'
+import { findCall } from '../look/find.ts'
 import { listCalls } from '../look/listing.ts'
 import { readRecord } from '../look/record.ts'
 import { refuseAsker, toUse, type Asker } from './asker.ts'
@@ -47,7 +48,10 @@ export function callDesk(parts: DeskParts, asker: Asker, gate: Gate): CallDesk {
       if (value['outcome'] === 'refused') return refusedCall(parts, value)
       return 'call_id' in value ? (value as CallAnswer) : stoppedAnswer(agent, value)
     },
-    async get(id) {
+    async get(given) {
+      const found = asker.who.kind === 'user' ? await findCall(runtime.lists, given) : { id: given }
+      if (isRefusal(found)) return found
+      const { id } = found
       const record = await readRecord(runtime.store, id)
       const sessions = record === null ? [] : [record.callerSession, record.targetSession]
       for (const session of sessions)

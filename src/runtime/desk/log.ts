@@ -9,6 +9,12 @@ import { isThere } from '../kernel/runtime.ts'
 import type { Feed, FeedSink } from '../look/feed.ts'
 import { explainStall } from '../look/explain.ts'
 import { readFlow, readFlowEvents } from '../look/flow.ts'
+import type { FlowSeen, Flows, FlowsQuery } from '../../wire/flows.ts'
+import type { Needs } from '../../wire/needs.ts'
+import { findFlow } from '../look/find.ts'
+import { listFlows } from '../look/flows.ts'
+import { listNeeds } from '../look/needs.ts'
+import { seeFlow } from '../mail/see-flow.ts'
 import { onlyUser, refuseAsker, type Asker } from './asker.ts'
 import type { Gate } from './gate.ts'
 import type { DeskParts } from './parts.ts'
@@ -17,6 +23,14 @@ import { createSight, type Sight } from './sight.ts'
 export type LogDesk = {
   /** One root request with everything that it caused; null where there is none, or none that may be seen. */
   flow(id: string): Promise<Flow | null>
+  /** Which flow is meant by a part of an id, or by `last`; null where none is. */
+  findFlow(given: string): Promise<{ id: string } | Refusal | null>
+  /** Requests, newest first, one page; a page may be short. */
+  flows(ask: FlowsQuery): Promise<Flows | Refusal>
+  /** A person has seen how it ended. */
+  see(id: string): Promise<FlowSeen | Refusal | null>
+  /** Everything that waits for a person. */
+  needs(): Promise<Needs | Refusal>
   /** The events of a flow, oldest first, a page at a time. */
   flowEvents(id: string, ask: { after?: number | undefined; limit: number }): Promise<FlowEvents | null>
   /**
@@ -39,11 +53,35 @@ export type LogDesk = {
 
 /** R11: an answer is held in memory as a whole. */
 const exportBytesMax = 256 * 1024 * 1024
+const pageDefault = 50
+
+/** Requests in lists, and what waits for the user. */
+const requestDesk = (
+  { runtime }: DeskParts,
+  { who }: Pick<Asker, 'who'>,
+): Pick<LogDesk, 'findFlow' | 'flows' | 'see' | 'needs'> => ({
+  // What others have asked for must not be found by guessing.
+  findFlow: async (given) => (who.kind === 'user' ? findFlow(runtime.lists, given) : { id: given }),
+  async flows({ limit = pageDefault, cursor, ...ask }) {
+    const refusal = onlyUser(who, 'list requests')
+    if (refusal !== null) return refusal
+    const before = cursor === undefined ? null : Number(cursor)
+    const { flows, next } = await listFlows(runtime, { ...ask, limit, before })
+    return { flows, next: next === null ? null : String(next) }
+  },
+  async see(given) {
+    const refusal = onlyUser(who, 'see for the user')
+    const found = refusal ?? (await findFlow(runtime.lists, given))
+    return found === null || isRefusal(found) ? found : seeFlow(runtime, found.id)
+  },
+  needs: async () => onlyUser(who, 'see what waits for the user') ?? (await listNeeds(runtime)),
+})
 
 export function logDesk(parts: DeskParts, feed: Feed, { who }: Asker, gate: Gate): LogDesk {
   const { runtime } = parts
   const isRun = ({ agent, id }: SessionRow): boolean => isThere(runtime, runtime.agents.get(agent), id)
   return {
+    ...requestDesk(parts, { who }),
     async flow(id) {
       const flow = await readFlow(runtime, id)
       if (flow === null || !(await gate.sees(flow.root.session))) return null
@@ -95,20 +133,26 @@ export function logDesk(parts: DeskParts, feed: Feed, { who }: Asker, gate: Gate
       return { waits: rows.map((row) => ({ ...row, kind: row.call === null ? 'wait' : 'call' })) }
     },
     lastSeq: () => runtime.store.lastSeq(),
-    async named(given) {
-      if (who.kind === 'turn') return refuseAsker(who, 'follow events')
-      if (given === null) return { sessions: null }
-      const sessions: SessionId[] = []
-      for (const name of given) {
-        const found = await gate.find(name)
-        if (isRefusal(found)) return found
-        sessions.push(found.id)
-      }
-      return { sessions }
-    },
+    named: (given) => findNamed(gate, given),
     sight: () => createSight(runtime.store, who),
     follow: (after, sessions, sink) => feed.subscribe(after, { sessions }, sink),
   }
+}
+
+/** Those that are named, if the asker may follow them. */
+async function findNamed(
+  gate: Gate,
+  given: readonly string[] | null,
+): Promise<{ sessions: SessionId[] | null } | Refusal> {
+  if (gate.who.kind === 'turn') return refuseAsker(gate.who, 'follow events')
+  if (given === null) return { sessions: null }
+  const sessions: SessionId[] = []
+  for (const name of given) {
+    const found = await gate.find(name)
+    if (isRefusal(found)) return found
+    sessions.push(found.id)
+  }
+  return { sessions }
 }
 
 /** The root's first event says in which session a flow began. */

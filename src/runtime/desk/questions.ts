@@ -1,15 +1,16 @@
 /** Permission questions: a person answers, never an agent. */
-import type { Answer } from '../../model/event.ts'
+import type { Answer } from '../../model/question.ts'
 import type { Refusal } from '../../model/refusal.ts'
 import type { Answered, Question, Questions } from '../../wire/questions.ts'
-import { answerQuestion } from '../turns/question.ts'
-import { onlyUser, type Asker } from './asker.ts'
+import { findQuestion } from '../look/find.ts'
+import { answerQuestion, type GivenAnswer } from '../turns/question.ts'
+import { andThen, onlyUser, type Asker } from './asker.ts'
 import type { DeskParts } from './parts.ts'
 
 export type QuestionDesk = {
   list(): Promise<Questions | Refusal>
   /** Answered once: a second answer is refused with what the first was. */
-  answer(question: string, answer: Answer): Promise<Answered | Refusal>
+  answer(question: string, given: Answer | GivenAnswer): Promise<Answered | Refusal>
 }
 
 export const questionDesk = ({ runtime }: DeskParts, { who }: Asker): QuestionDesk => ({
@@ -23,6 +24,9 @@ export const questionDesk = ({ runtime }: DeskParts, { who }: Asker): QuestionDe
     })
     return { questions }
   },
-  answer: async (question, answer) =>
-    onlyUser(who, 'answer for the user') ?? answerQuestion(runtime, question, answer, 'user'),
+  answer: async (question, given) =>
+    onlyUser(who, 'answer for the user') ??
+    andThen(findQuestion(runtime.lists, question), ({ id }) =>
+      answerQuestion(runtime, id, typeof given === 'string' ? { answer: given } : given, 'user'),
+    ),
 })

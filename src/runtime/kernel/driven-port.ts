@@ -1,6 +1,6 @@
 /** What drivers of agents that keep their own loop ask of a turn, and how a word reaches a turn that runs. */
 import type { Agent } from '../../model/agent.ts'
-import type { Answer } from '../../model/event.ts'
+import type { Answer } from '../../model/question.ts'
 import type { Json } from '../../model/json.ts'
 
 /** One thing that such an agent was seen to do; `ended` is null when it begins. */

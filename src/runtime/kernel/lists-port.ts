@@ -1,5 +1,6 @@
 /** The part of the ports that is about looking around: lists that no decision rests on. */
-import type { Answer, EventOf, StoredEvent } from '../../model/event.ts'
+import type { EventOf, StoredEvent } from '../../model/event.ts'
+import type { Answer } from '../../model/question.ts'
 import type { SessionRow } from '../../model/facts.ts'
 import type { CallId, FlowId, Millis, SessionId, TurnId } from '../../model/id.ts'
 import type { MailLists, Notice } from './mail-port.ts'
@@ -27,10 +28,17 @@ export type Lists = {
    * page may be short, `next` says where to go on.
    */
   calls(ask: CallsAsk, limit: number): Promise<CallPage>
+  /** Requests, newest first: the turns that flows began with, `live` only those that have not ended. */
+  roots(ask: { before: number | null; live: boolean }, limit: number): Promise<RootRow[]>
+  /** Newest first: calls, requests or open questions whose id contains a text; with an empty one all of them. */
+  idsLike(kind: 'call' | 'flow' | 'question', part: string, limit: number): Promise<string[]>
   /** What a session was told that no turn of it was given yet, newest last. */
   notices(session: SessionId, limit: number): Promise<Notice[]>
   readonly mail: MailLists
 }
+
+/** `seen`: a person has seen how it ended. */
+export type RootRow = { turn: TurnId; openedSeq: number; seen: boolean }
 
 export type CallsAsk = { session: SessionId | null; before: number | null }
 export type CallPage = {

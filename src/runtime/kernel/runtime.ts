@@ -6,7 +6,8 @@
  */
 import type { Agent } from '../../model/agent.ts'
 import type { Limits } from '../../model/limits.ts'
-import type { Answer, EventOf } from '../../model/event.ts'
+import type { EventOf } from '../../model/event.ts'
+import type { Answer } from '../../model/question.ts'
 import type { SessionRow, TurnRow } from '../../model/facts.ts'
 import type { CallId, NodeId, SessionId, TurnId } from '../../model/id.ts'
 import type { Json } from '../../model/json.ts'
@@ -51,10 +52,13 @@ export type Runtime = {
   readonly rooms: HigherRooms
 }
 
+/** `by` is who answered, or why nobody did; `reason` is what a person said about it. */
+export type PersonAnswer = { answer: Answer; by: string; reason: string | null }
+
 /** What the kernel and the turns ask of the rooms above them. */
 export type HigherRooms = {
   /** Asks a person whether a tool may be used, and waits for the answer. */
-  askPerson(running: Running, tool: string, input: Json, key: string): Promise<{ answer: Answer; by: string }>
+  askPerson(running: Running, tool: string, input: Json, key: string): Promise<PersonAnswer>
   /** What drives the turn of a client; undefined where the session's own agent does. */
   driverOfClient(running: Running): Driver | undefined
   /** What the tools of a turn may do. */

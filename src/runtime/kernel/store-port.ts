@@ -148,6 +148,10 @@ export type Tx = {
   /** For a message: its sender, its target, and what its flow has sent. */
   send(query: { senderTurn: TurnId | null; flow: string; target: SessionId }): Promise<SendFacts>
   question(id: string): Promise<QuestionFacts | null>
+  /** Whether a person has allowed a tool for the rest of this session. */
+  permitted(session: SessionId, tool: string): Promise<boolean>
+  /** Whether a person has seen how a flow ended, whose root is a turn of this session. */
+  seen(session: SessionId, flow: FlowId): Promise<boolean>
   /** What a session was told that no turn of it was given yet. */
   notices(session: SessionId): Promise<Notices | null>
   /** How far a use of a tool by a program outside is on record. */

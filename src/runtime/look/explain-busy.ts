@@ -57,6 +57,7 @@ function describeStep(event: StoredEvent['event'] | undefined): string {
     case 'session.adopted':
     case 'session.renamed':
     case 'session.created':
+    case 'flow.seen':
     case 'session.archived':
     case 'message.sent':
     case 'turn.started':

@@ -36,7 +36,7 @@ test('explain does not know permission waits: it names the question, the tool, a
       '(question_…, deadline in 94 s; without an answer it is denied).',
   ])
   const [question] = await w.events('question.asked')
-  await answerQuestion(w.node.runtime, question?.event.question ?? '', 'deny', 'user')
+  await answerQuestion(w.node.runtime, question?.event.question ?? '', { answer: 'deny' }, 'user')
   await w.pass(100)
   expect((await explained(w, await flowOf(w))).roots).toMatchObject([{ state: 'ended' }])
 })

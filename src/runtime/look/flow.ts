@@ -2,12 +2,14 @@
 import type { TurnRow } from '../../model/facts.ts'
 import { toCallId, type FlowId, type TurnId } from '../../model/id.ts'
 import { pageUnitsMax } from '../../model/limits.ts'
-import { opensTurn } from '../../model/opening.ts'
+import { nameText, readTask } from '../../model/request-name.ts'
 import type { CallRecord } from '../../wire/calls.ts'
 import type { Flow } from '../../wire/log.ts'
 import { mapGently } from '../kernel/gently.ts'
 import type { Runtime } from './runtime.ts'
+import { nameAsker, readFlowCalls, readRequestEnd, readRoot, summariseFlow, toRootTurn } from './flows.ts'
 import { readRecord } from './record.ts'
+import { readSpent } from './spent.ts'
 import { lastOutcome } from './state.ts'
 import type { StoredEvent } from '../../model/event.ts'
 import { readAll } from '../kernel/scope.ts'
@@ -23,11 +25,16 @@ const measure = ({ task, output, input }: CallRecord): number =>
  * The calls of a flow, of which there may be many, each with a long result: once there are more texts than a
  * page may carry, outputs are previews and inputs are left out. A single record has all of it.
  */
-async function readCalls(runtime: Runtime, rows: readonly TurnRow[]): Promise<CallRecord[]> {
+async function readCalls(
+  runtime: Runtime,
+  rows: readonly TurnRow[],
+  spent: ReadonlyMap<TurnId, number>,
+): Promise<CallRecord[]> {
   let units = 0
   const calls = await mapGently(runtime, rows, async (row) => {
-    const record = await readRecord(runtime.store, toCallId(row.id))
-    if (record === null) return null
+    const read = await readRecord(runtime.store, toCallId(row.id))
+    if (read === null) return null
+    const record = { ...read, tokensUsed: Math.max(read.tokensUsed, spent.get(row.id) ?? 0) }
     units += measure(record)
     return units <= pageUnitsMax
       ? record
@@ -44,41 +51,53 @@ async function readCalls(runtime: Runtime, rows: readonly TurnRow[]): Promise<Ca
 /** One root request with all its calls; tokens and time are rolled up. */
 export async function readFlow(runtime: Runtime, id: string): Promise<Flow | null> {
   const rows = await runtime.store.turns({ flow: id as FlowId }, turnsMax)
-  const root = rows.find((row) => row.id === `turn_${id.slice(5)}`)
-  const opened = root === undefined ? null : await runtime.store.event(root.openedSeq)
-  if (root === undefined || opened === null || !opensTurn(opened.event)) return null
-  const calls = await readCalls(
-    runtime,
-    rows.filter((row) => row.call !== null),
-  )
-  const ended = root.endedSeq === null ? null : await runtime.store.event(root.endedSeq)
-  const end = ended?.event.type === 'turn.ended' ? ended.event : null
+  const root = await readRoot(runtime, toRootTurn(id))
+  if (root === null || root.row.flow !== id) return null
+  const { row, event, at, isClient, session } = root
+  const summary = await summariseFlow(runtime, { turn: row.id, seen: false })
+  const spent = await readSpent(runtime.store, rows)
+  const end = await readRequestEnd(runtime, root, (await readFlowCalls(runtime, row.flow)).called)
+  const task = readTask(event, isClient)
   return {
-    flow: root.flow,
+    flow: row.flow,
     root: {
-      turn: root.id,
-      session: root.session,
-      agent: root.grant.agent,
-      text: opened.event.text,
+      turn: row.id,
+      session: row.session,
+      agent: row.grant.agent,
+      askedBy: nameAsker(runtime, root),
+      title: nameText(task),
+      task,
+      cwd: session.cwd,
+      text: event.text,
       outcome: end?.outcome ?? null,
-      openedAt: opened.at,
-      endedAt: ended?.at ?? null,
+      error: end?.error ?? null,
+      output: end?.output ?? '',
+      openedAt: at,
+      endedAt: end?.at ?? null,
     },
-    calls,
+    state: summary?.state ?? (end === null ? 'running' : 'ended'),
+    waitsFor: summary?.waitsFor ?? '',
+    calls: await readCalls(
+      runtime,
+      rows.filter((one) => one.call !== null),
+      spent.of,
+    ),
     messages: await messagesIn(
       runtime,
-      rows.filter((row) => row.call === null && row.id !== root.id),
+      rows.filter((one) => one.call === null && one.id !== row.id),
+      spent.of,
     ),
-    tokensUsed:
-      end === null
-        ? calls.filter((call) => call.path.length === 2).reduce((sum, call) => sum + call.tokensUsed, 0)
-        : end.tokensUsed + end.tokensBelow,
-    durationMs: (ended?.at ?? runtime.clock.now()) - opened.at,
+    tokensUsed: spent.total,
+    durationMs: (end?.at ?? runtime.clock.now()) - at,
   }
 }
 
 /** What agents wrote to each other on behalf of this request, and what became of it. */
-async function messagesIn(runtime: Runtime, rows: readonly TurnRow[]): Promise<Flow['messages']> {
+async function messagesIn(
+  runtime: Runtime,
+  rows: readonly TurnRow[],
+  spent: ReadonlyMap<TurnId, number>,
+): Promise<Flow['messages']> {
   const messages = await mapGently(runtime, rows, async (row) => {
     const opened = (await runtime.store.event(row.openedSeq))?.event
     const sent = opened?.type === 'message.sent' || opened?.type === 'message.delivered' ? opened : null
@@ -91,7 +110,7 @@ async function messagesIn(runtime: Runtime, rows: readonly TurnRow[]): Promise<F
           from: sent.from,
           text: sent.text,
           outcome: await lastOutcome(runtime, row),
-          tokensUsed: row.tokensUsed,
+          tokensUsed: spent.get(row.id) ?? 0,
           openedAt: row.openedAt,
         }
   })

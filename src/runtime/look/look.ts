@@ -7,6 +7,7 @@ import type { SessionId, TurnId } from '../../model/id.ts'
 import { pageUnitsMax } from '../../model/limits.ts'
 import { opensTurn } from '../../model/opening.ts'
 import type { Refusal } from '../../model/refusal.ts'
+import { nameText } from '../../model/request-name.ts'
 import { mapGently } from '../kernel/gently.ts'
 import { refuseDirectory, toRealPath } from '../kernel/is-directory.ts'
 import type { SessionListing } from '../kernel/lists-port.ts'
@@ -36,10 +37,14 @@ export async function findOpening(runtime: Runtime, given: string): Promise<Addr
   )
 }
 
-/** By whole id, by a part that fits one only, or by the address of a client (`<client>@<directory>`). */
+/**
+ * By whole id, by a part that fits one only, by `last` for the newest, or by the address of a client
+ * (`<client>@<directory>`).
+ */
 export async function findSession(runtime: Runtime, given: string): Promise<SessionRow | Refusal> {
   const exact = await runtime.store.session(given as SessionId)
   if (exact !== null) return exact
+  if (given === 'last') return findLast(runtime)
   const address = await readAddress(given)
   if (address !== null)
     return pickAddress(given, address, await runtime.lists.addresses(addressesMax), address.whole)
@@ -55,6 +60,12 @@ export async function findSession(runtime: Runtime, given: string): Promise<Sess
   )
 }
 
+/** The newest that a person would mean: clients' own sessions are only where they act from. */
+async function findLast(runtime: Runtime): Promise<SessionRow | Refusal> {
+  const found = await runtime.lists.listing({ archived: false }, addressesMax)
+  return found.find(({ row }) => row.kind !== 'external')?.row ?? { code: 'session_unknown', session: 'last' }
+}
+
 export async function viewOfListing(
   runtime: Runtime,
   { row, active, updatedAt, parentArchived, lastTurn, buffered }: SessionListing,
@@ -64,7 +75,7 @@ export async function viewOfListing(
     id: row.id,
     agent: row.agent,
     agentName: displayAgent(runtime, row),
-    title: row.title,
+    title: await titleSession(runtime, row),
     cwd: row.cwd,
     model: row.model ?? runtime.agents.get(row.agent)?.model ?? null,
     kind: row.kind,
@@ -73,6 +84,7 @@ export async function viewOfListing(
       turn === null ? null : await lastOutcome(runtime, turn),
     ),
     active: active && row.kind !== 'external',
+    away: active && row.kind !== 'external' && !isRun(runtime, row),
     parent: row.parent,
     orphan: parentArchived,
     archived: row.archived !== false,
@@ -80,6 +92,17 @@ export async function viewOfListing(
     updatedAt,
     buffered,
   }
+}
+
+/** As it was given, or the first words of its first message. */
+async function titleSession({ store }: Runtime, row: SessionRow): Promise<string> {
+  if (row.title !== '') return row.title
+  const [first] = row.entries === 0 ? [] : await store.entriesByNumber(row.id, [1])
+  if (first !== undefined) return nameText(first.text)
+  const [turn] = await store.turns({ session: row.id }, 1)
+  const opened = turn === undefined ? null : (await store.event(turn.openedSeq))?.event
+  if (opened == null) return ''
+  return nameText(opened.type === 'call.opened' ? opened.task : opensTurn(opened) ? opened.text : '')
 }
 
 export type SessionsAsk = {

@@ -1,10 +1,12 @@
 /** The record of a call, from the log: everything that is not in the caller's context. */
 import type { EventOf } from '../../model/event.ts'
+import type { TurnRow } from '../../model/facts.ts'
 import { isCallId, toTurnId } from '../../model/id.ts'
 import { explain } from '../../model/refusal.ts'
 import { preview } from '../../model/text.ts'
 import type { Store } from '../kernel/store-port.ts'
 import type { CallRecord } from '../../wire/calls.ts'
+import { readSpent } from './spent.ts'
 
 const previewPoints = 200
 
@@ -15,15 +17,16 @@ export async function readRecord(store: Store, id: string): Promise<CallRecord |
   const opened = await store.event(row.openedSeq)
   if (opened?.event.type !== 'call.opened') return null
   const stored = row.call?.pending === false && row.endedSeq !== null ? await store.event(row.endedSeq) : null
-  // A call that ended from outside may end before it is known what its turn has used.
-  const used = row.state === 'ended' ? row.tokensUsed + row.tokensBelow : 0
-  return openedRecord(
-    opened.event,
-    opened.at,
-    stored?.event.type === 'call.ended' ? stored.event : null,
-    used,
-  )
+  const end = stored?.event.type === 'call.ended' ? stored.event : null
+  // A call that did not complete says too little: it runs, or ended before those below it had stopped.
+  const used = end?.outcome === 'completed' ? 0 : await readUsed(store, row)
+  return openedRecord(opened.event, opened.at, end, used)
 }
+
+const turnsMax = 10_000
+
+const readUsed = async (store: Store, { id, flow }: TurnRow): Promise<number> =>
+  (await readSpent(store, await store.turns({ flow }, turnsMax))).of.get(id) ?? 0
 
 function openedRecord(
   opened: EventOf<'call.opened'>,

@@ -1,7 +1,9 @@
 /** What a session is doing, and waiting until it does nothing. */
 import type { Outcome } from '../../model/event.ts'
 import type { SessionRow, TurnRow } from '../../model/facts.ts'
+import { nameClientProgram } from '../../model/client-address.ts'
 import type { SessionId } from '../../model/id.ts'
+import { userSession } from '../../model/mail.ts'
 import { type Refusal, isRefusal } from '../../model/refusal.ts'
 import { isThere } from '../kernel/runtime.ts'
 import type { Runtime } from './runtime.ts'
@@ -97,5 +99,9 @@ export function nap(runtime: Runtime, ms: number, signal: AbortSignal): Promise<
 }
 
 /** What people call its agent. */
-export const displayAgent = (runtime: Runtime, { agent }: SessionRow): string =>
-  runtime.agents.get(agent)?.title ?? agent
+export const displayAgent = (runtime: Runtime, row: SessionRow): string =>
+  row.kind === 'external'
+    ? row.id === userSession
+      ? 'you'
+      : nameClientProgram(row)
+    : (runtime.agents.get(row.agent)?.title ?? row.agent)

@@ -29,7 +29,7 @@ import { settleCall } from '../kernel/waiting.ts'
 
 const quietMsDefault = 1000
 /** A question that the record ends with. */
-const unanswered = { answer: 'deny', by: 'the record ends before the answer' } as const
+const unanswered = { answer: 'deny', by: 'the record ends before the answer', reason: null } as const
 
 /** `says`: whether its model's recorded answers are said again as they come. */
 export async function replayTurn(ports: ReplayPorts, turn: RecordedTurn, says: boolean): Promise<Rerun> {

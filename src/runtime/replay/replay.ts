@@ -145,7 +145,11 @@ function answersIn(own: readonly StoredEvent[]): RecordedTurn['answers'] {
   for (const { event } of own) {
     if (event.type === 'question.asked') keys.set(event.question, event.key)
     if (event.type === 'question.answered')
-      answers.set(keys.get(event.question) ?? '', { answer: event.answer, by: event.by })
+      answers.set(keys.get(event.question) ?? '', {
+        answer: event.answer,
+        by: event.by,
+        reason: event.reason ?? null,
+      })
   }
   return answers
 }

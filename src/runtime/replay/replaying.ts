@@ -2,7 +2,7 @@
  * A recorded turn that is being run again: what it was, what it stands on, and the sink that stands in for
  * the store.
  */
-import type { Answer, Event, EventOf, StoredEvent } from '../../model/event.ts'
+import type { Event, EventOf, StoredEvent } from '../../model/event.ts'
 import type { SessionRow, TurnRow } from '../../model/facts.ts'
 import { canonical, type Json } from '../../model/json.ts'
 import type { Limits } from '../../model/limits.ts'
@@ -10,6 +10,7 @@ import { isAlikeButMarks } from '../../model/secret-mark.ts'
 import type { CountTokens } from '../../model/text.ts'
 import type { Runtime } from '../sessions/runtime.ts'
 import type { Lists } from '../kernel/lists-port.ts'
+import type { PersonAnswer } from '../kernel/runtime.ts'
 import type { Store, Tx } from '../kernel/store-port.ts'
 import type { Agents, Clock, Schemas, Tools } from '../kernel/ports.ts'
 import { isOlderWording, type RecordedCall } from '../kernel/recorded.ts'
@@ -46,7 +47,7 @@ export type RecordedTurn = {
   ownEnd: StoredEvent | null
   cancelled: StoredEvent | null
   /** What a person answered, by the key of the step. */
-  answers: Map<string, { answer: Answer; by: string }>
+  answers: Map<string, PersonAnswer>
 }
 
 /** Where the turn left its record: what was recorded, and what it wanted instead. */
@@ -123,6 +124,8 @@ export async function transactThen<T>(
     now: at,
     turn: async () => null,
     session: async () => restingSession,
+    permitted: async () => false,
+    seen: async () => false,
     below: async () => [],
     activation: async () => ({
       state: 'running',

@@ -2,12 +2,13 @@
  * Permission questions: a tool under an agent's `ask` waits for a person. Answered once; no answer by the
  * deadline is a no.
  */
-import type { Answer, EventOf, StoredEvent } from '../../model/event.ts'
+import type { EventOf, StoredEvent } from '../../model/event.ts'
+import type { Answer, AnswerScope } from '../../model/question.ts'
 import type { Json } from '../../model/json.ts'
-import type { Refusal } from '../../model/refusal.ts'
+import { isRefusal, type Refusal } from '../../model/refusal.ts'
 import { fingerprint } from '../../model/fingerprint.ts'
 import { flush } from '../kernel/commit.ts'
-import { listen } from '../kernel/runtime.ts'
+import { listen, type PersonAnswer } from '../kernel/runtime.ts'
 import type { Runtime } from './runtime.ts'
 import { timeLeft, type Running } from '../kernel/running.ts'
 import { readAll } from '../kernel/scope.ts'
@@ -21,6 +22,9 @@ const deadlineCause = 'nobody answered by the deadline'
 export const questionId = (running: Running, key: string): string =>
   `question_${running.row.id.slice(5)}-${fingerprint(key)}`
 
+/** Who allowed a tool for the rest of a session, as later questions of that session are answered. */
+export const bySession = 'user, for this session'
+
 /** Asks, and waits. A question that was answered before this activation has its answer already. */
 export async function askPerson(
   runtime: Runtime,
@@ -28,16 +32,29 @@ export async function askPerson(
   tool: string,
   input: Json,
   key: string,
-): Promise<{ answer: Answer; by: string }> {
+): Promise<PersonAnswer> {
   const question = questionId(running, key)
   const known = await lookUp(runtime, running, question)
-  if (known?.answer != null) return { answer: known.answer, by: known.by ?? '' }
+  if (known?.answer != null) return { answer: known.answer, by: known.by ?? '', reason: known.reason }
   const deadline = known?.deadline ?? setDeadline(runtime, running)
   const end = runtime.clock.elapsed() + (deadline - runtime.clock.now())
-  if (known === null)
-    await flush(runtime, running, [askedEvent(running, question, key, tool, input, deadline)])
+  if (known === null) {
+    const asked = askedEvent(running, question, key, tool, input, deadline)
+    if (await isPermitted(runtime, running, tool)) {
+      // Asked and answered at once, so that the record reads like any other.
+      const { session, id: turn } = running.row
+      const answered = { type: 'question.answered' as const, session, turn, question }
+      await flush(runtime, running, [asked, { ...answered, answer: 'allow', by: bySession }])
+      return { answer: 'allow', by: bySession, reason: null }
+    }
+    await flush(runtime, running, [asked])
+  }
   return waitForAnswer(runtime, running, question, end)
 }
+
+/** It is never taken back, so that it still holds when the question is recorded. */
+const isPermitted = ({ store }: Runtime, { row }: Running, tool: string): Promise<boolean> =>
+  store.transact([`session:${row.session}`], (tx) => tx.permitted(row.session, tool))
 
 /** A little before the turn's own end, so that it can still use the answer. */
 function setDeadline(runtime: Runtime, running: Running): number {
@@ -69,7 +86,7 @@ function askedEvent(
   }
 }
 
-type Found = { answer: Answer | null; by: string | null; deadline: number }
+type Found = { answer: Answer | null; by: string | null; reason: string | null; deadline: number }
 
 /** Only a turn that was taken over can have asked before. */
 async function lookUp(runtime: Runtime, running: Running, question: string): Promise<Found | null> {
@@ -85,9 +102,9 @@ function foundIn(events: readonly StoredEvent[], question: string): Found | null
   let found: Found | null = null
   for (const { event } of events) {
     if (event.type === 'question.asked' && event.question === question)
-      found = { answer: null, by: null, deadline: event.deadline }
+      found = { answer: null, by: null, reason: null, deadline: event.deadline }
     if (event.type === 'question.answered' && event.question === question && found !== null)
-      found = { ...found, answer: event.answer, by: event.by }
+      found = { ...found, answer: event.answer, by: event.by, reason: event.reason ?? null }
   }
   return found
 }
@@ -97,14 +114,15 @@ async function waitForAnswer(
   running: Running,
   question: string,
   end: number,
-): Promise<{ answer: Answer; by: string }> {
+): Promise<PersonAnswer> {
   const { signal } = running.abort
   for (;;) {
     const given = await readAnswer(runtime, running, question)
     if (given !== null) return given
     if (runtime.clock.elapsed() >= end) {
-      await answerQuestion(runtime, question, 'deny', deadlineCause)
-      return (await readAnswer(runtime, running, question)) ?? { answer: 'deny', by: deadlineCause }
+      await answerQuestion(runtime, question, { answer: 'deny' }, deadlineCause)
+      const late = await readAnswer(runtime, running, question)
+      return late ?? { answer: 'deny', by: deadlineCause, reason: null }
     }
     await told(runtime, question, end - runtime.clock.elapsed(), signal)
   }
@@ -140,19 +158,59 @@ async function readAnswer(
   runtime: Runtime,
   running: Running,
   question: string,
-): Promise<{ answer: Answer; by: string } | null> {
-  return runtime.store.transact([`session:${running.row.session}`], async (tx) => {
+): Promise<PersonAnswer | null> {
+  const given = await runtime.store.transact([`session:${running.row.session}`], async (tx) => {
     const facts = await tx.question(question)
     return facts?.answer == null ? null : { answer: facts.answer, by: facts.by ?? '' }
   })
+  if (given === null) return null
+  const reason = given.answer === 'deny' ? await readReason(runtime, running, question) : null
+  return { ...given, reason }
 }
 
-/** The first answer counts; a later one learns what it was. */
+/** What a person said about a denial stands in the log only. */
+async function readReason(runtime: Runtime, { row }: Running, question: string): Promise<string | null> {
+  const filter = { sessions: [row.session], types: ['question.answered' as const] }
+  const events = await readAll(runtime.store, row.openedSeq - 1, filter)
+  const answered = events.find(
+    ({ event }) => event.type === 'question.answered' && event.question === question,
+  )?.event
+  return answered?.type === 'question.answered' ? (answered.reason ?? null) : null
+}
+
+/** What a person says: `scope` is `once` unless given, `reason` reaches the model. */
+export type GivenAnswer = {
+  answer: Answer
+  scope?: AnswerScope | undefined
+  reason?: string | undefined
+}
+
+/**
+ * The first answer counts; a later one learns what it was. One for the whole session also answers what the
+ * session asks about the same tool at this moment.
+ */
 export async function answerQuestion(
   runtime: Runtime,
   question: string,
-  answer: Answer,
+  given: GivenAnswer,
   by: string,
+): Promise<{ question: string; answer: Answer } | Refusal> {
+  const known = await runtime.lists.question(question)
+  const asked = known?.asked.event.type === 'question.asked' ? known.asked.event : null
+  const answered = await answerOne(runtime, question, given, by, asked?.tool ?? '')
+  if (isRefusal(answered) || given.scope !== 'session' || asked === null) return answered
+  for (const { event } of await runtime.lists.openQuestions())
+    if (event.type === 'question.asked' && event.session === asked.session && event.tool === asked.tool)
+      await answerOne(runtime, event.question, { answer: given.answer }, by, asked.tool)
+  return answered
+}
+
+async function answerOne(
+  runtime: Runtime,
+  question: string,
+  { answer, scope, reason }: GivenAnswer,
+  by: string,
+  tool: string,
 ): Promise<{ question: string; answer: Answer } | Refusal> {
   return runtime.store.transact([], async (tx): Promise<{ question: string; answer: Answer } | Refusal> => {
     const facts = await tx.question(question)
@@ -162,7 +220,16 @@ export async function answerQuestion(
         ? { question, answer }
         : { code: 'question_answered', question, answer: facts.answer, by: facts.by ?? '' }
     if (!facts.live) return { code: 'call_ended', why: 'the turn that asked has ended' }
-    tx.append({ type: 'question.answered', session: facts.session, turn: facts.turn, question, answer, by })
+    tx.append({
+      type: 'question.answered',
+      session: facts.session,
+      turn: facts.turn,
+      question,
+      answer,
+      by,
+      ...(reason === undefined || reason === '' ? {} : { reason }),
+      ...(scope === 'session' ? { scope, tool } : {}),
+    })
     return { question, answer }
   })
 }

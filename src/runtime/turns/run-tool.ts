@@ -122,10 +122,10 @@ async function askLeave(
   input: Json,
   key: string,
 ): Promise<Refusal | null> {
-  const { answer, by } = await runtime.rooms.askPerson(running, name, input, key)
-  return answer === 'allow'
-    ? null
-    : { code: 'tool_disabled', tool: name, why: `a person was asked first, and it was not allowed (${by})` }
+  const { answer, by, reason } = await runtime.rooms.askPerson(running, name, input, key)
+  if (answer === 'allow') return null
+  const why = `a person was asked first, and it was not allowed (${by})`
+  return { code: 'tool_disabled', tool: name, why: reason === null ? why : `${why}. They said: ${reason}` }
 }
 
 /** R7: checked where a tool runs, whatever the driver was shown. */

@@ -178,6 +178,7 @@ export function ensureSession(ledger: Ledger, id: string, at: number): SessionFa
     kind: 'ephemeral' satisfies SessionKind,
     parent: null,
     orphan: false,
+    away: false,
     archived: false,
     createdAt: at,
     updatedAt: at,

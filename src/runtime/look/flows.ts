@@ -1,0 +1,224 @@
+/** Requests for lists: each with its task, how it ended for the one who asked, and what it waits for now. */
+import type { OpeningMessage, Outcome } from '../../model/event.ts'
+import type { SessionRow, TurnRow } from '../../model/facts.ts'
+import type { FlowId, TurnId } from '../../model/id.ts'
+import { opensTurn } from '../../model/opening.ts'
+import { explain } from '../../model/refusal.ts'
+import { isFailure, isLook, nameText, readRootEnd, readTask, type Made } from '../../model/request-name.ts'
+import { preview } from '../../model/text.ts'
+import { userSession } from '../../model/mail.ts'
+import type { WaitedFor } from '../../wire/explain.ts'
+import type { FlowState, FlowSummary } from '../../wire/flows.ts'
+import { mapGently } from '../kernel/gently.ts'
+import type { RootRow } from '../kernel/lists-port.ts'
+import { readAll } from '../kernel/scope.ts'
+import { explainStall } from './explain.ts'
+import type { Runtime } from './runtime.ts'
+import { readSpent } from './spent.ts'
+import { displayAgent, isRun } from './state.ts'
+
+const turnsMax = 10_000
+const lastWordsPoints = 500
+
+export type Opened = {
+  row: TurnRow
+  session: SessionRow
+  event: OpeningMessage
+  at: number
+  isClient: boolean
+}
+
+/** The request that a flow began with. */
+export async function readRoot(runtime: Runtime, turn: TurnId): Promise<Opened | null> {
+  const row = await runtime.store.turn(turn)
+  const opened = row === null ? null : await runtime.store.event(row.openedSeq)
+  const session = row === null ? null : await runtime.store.session(row.session)
+  if (row === null || session === null || opened === null || !opensTurn(opened.event)) return null
+  return { row, session, event: opened.event, at: opened.at, isClient: session.kind === 'external' }
+}
+
+export const toRootTurn = (flow: string): TurnId => `turn_${flow.slice(5)}`
+
+type Called = { row: TurnRow; agent: string; outcome: Outcome | null; output: string; error: string | null }
+
+/** Every call of a flow that was opened, with how it ended. */
+async function readCalled(runtime: Runtime, rows: readonly TurnRow[]): Promise<Called[]> {
+  return mapGently(
+    runtime,
+    rows.filter((row) => row.call !== null),
+    async (row) => {
+      const ended =
+        row.call?.pending === false && row.endedSeq !== null ? await runtime.store.event(row.endedSeq) : null
+      const end = ended?.event.type === 'call.ended' ? ended.event : null
+      return {
+        row,
+        agent: runtime.agents.get(row.grant.agent)?.title ?? row.grant.agent,
+        outcome: row.call?.outcome ?? null,
+        output: end?.output ?? '',
+        error: end?.errors[0] ?? null,
+      }
+    },
+  )
+}
+
+/** What a client's own turn called, and what it was refused, in order. */
+export async function readMade(
+  runtime: Runtime,
+  { row, isClient }: Opened,
+  called: readonly Called[],
+): Promise<Made[]> {
+  if (!isClient) return []
+  const made = called.filter((call) => call.row.call?.callerTurn === row.id)
+  if (made.length > 0) return made
+  const filter = { sessions: [row.session], types: ['call.refused' as const] }
+  const refused = await readAll(runtime.store, row.openedSeq - 1, filter, row.endedSeq ?? Infinity)
+  return refused.flatMap(({ event }) =>
+    event.type === 'call.refused' && event.turn === row.id
+      ? [{ outcome: 'refused' as const, error: explain(event.refusal) }]
+      : [],
+  )
+}
+
+/** How it ended for the one who asked; null while it runs. */
+export async function readRequestEnd(
+  runtime: Runtime,
+  root: Opened,
+  called: readonly Called[],
+): Promise<(Made & { outcome: Outcome; at: number; output: string }) | null> {
+  const stored = root.row.endedSeq === null ? null : await runtime.store.event(root.row.endedSeq)
+  const end = stored?.event.type === 'turn.ended' ? stored.event : null
+  if (stored === null || end === null) return null
+  const last = called.findLast((call) => call.row.call?.callerTurn === root.row.id)
+  return {
+    ...readRootEnd(end, root.isClient, await readMade(runtime, root, called)),
+    at: stored.at,
+    output: root.isClient ? (last?.output ?? '') : end.output,
+  }
+}
+
+export const readFlowCalls = async (runtime: Runtime, flow: FlowId) => {
+  const rows = await runtime.store.turns({ flow }, turnsMax)
+  return { rows, called: await readCalled(runtime, rows) }
+}
+
+/** Who asked, in one word. */
+export const nameAsker = (runtime: Runtime, { session, event, isClient }: Opened): string =>
+  isClient && session.id !== userSession
+    ? displayAgent(runtime, session)
+    : event.source === 'applet'
+      ? (event.applet ?? 'an applet')
+      : 'you'
+
+const stateOn: Readonly<Partial<Record<WaitedFor, FlowState>>> = {
+  person: 'asking',
+  program: 'away',
+  queue: 'queued',
+  server: 'queued',
+}
+
+/** As `explain` says it, so that there is one sentence for each request everywhere. */
+async function readState(
+  runtime: Runtime,
+  root: TurnRow,
+  rows: readonly TurnRow[],
+): Promise<{ state: FlowState; waitsFor: string }> {
+  if (rows.every((row) => row.state === 'ended')) return { state: 'ended', waitsFor: '' }
+  const isThere = (session: SessionRow): boolean => isRun(runtime, session)
+  const ports = { store: runtime.store, now: runtime.clock.now(), mail: runtime.lists.mail, isRun: isThere }
+  const explained = await explainStall(ports, root.flow)
+  const waiting = explained?.roots.find(({ on }) => on !== null)
+  return waiting === undefined
+    ? { state: 'running', waitsFor: '' }
+    : { state: stateOn[waiting.on ?? 'call'] ?? 'running', waitsFor: waiting.sentence }
+}
+
+/** What the newest live turn said last. */
+export async function readLastWords(runtime: Runtime, { id, session, openedSeq }: TurnRow): Promise<string> {
+  const steps = await readAll(runtime.store, openedSeq - 1, { sessions: [session], types: ['step.ended'] })
+  for (const { event } of steps.toReversed()) {
+    if (event.type !== 'step.ended' || event.turn !== id || event.kind !== 'model') continue
+    const { text } = (event.output ?? {}) as { text?: unknown }
+    if (typeof text === 'string' && text.trim() !== '') return preview(text, lastWordsPoints)
+  }
+  return ''
+}
+
+/** Null for what a client only looked up. */
+export async function summariseFlow(
+  runtime: Runtime,
+  { turn, seen }: Pick<RootRow, 'turn' | 'seen'>,
+): Promise<FlowSummary | null> {
+  const root = await readRoot(runtime, turn)
+  if (root === null || isLook(root.event, root.isClient)) return null
+  const { row, session, event, at, isClient } = root
+  const { rows, called } = await readFlowCalls(runtime, row.flow)
+  const end = await readRequestEnd(runtime, root, called)
+  const { state, waitsFor } = await readState(runtime, row, rows)
+  const live = rows.findLast((one) => one.state === 'running')
+  const task = readTask(event, isClient)
+  const spent = await readSpent(runtime.store, rows)
+  return {
+    flow: row.flow,
+    turn: row.id,
+    session: row.session,
+    askedBy: nameAsker(runtime, root),
+    agent: isClient
+      ? (called.find((call) => call.row.call?.callerTurn === turn)?.agent ?? '')
+      : displayAgent(runtime, session),
+    title: nameText(task),
+    task,
+    cwd: session.cwd,
+    state,
+    waitsFor,
+    outcome: end?.outcome ?? null,
+    error: end?.error ?? null,
+    lastWords:
+      state === 'ended' || live === undefined
+        ? preview(end?.output ?? '', lastWordsPoints)
+        : await readLastWords(runtime, live),
+    calls: called.length,
+    failedCalls: called.filter((call) => isFailure(call.outcome)).length,
+    tokensUsed: spent.total,
+    openedAt: at,
+    endedAt: end?.at ?? null,
+    durationMs: (end?.at ?? runtime.clock.now()) - at,
+    seen,
+  }
+}
+
+export type FlowsAsk = {
+  state?: string | undefined
+  agent?: string | undefined
+  project?: string | undefined
+  limit: number
+  before: number | null
+}
+
+/** R11: how many requests one page looks through for those that fit. */
+const lookedThroughMax = 300
+
+export async function listFlows(
+  runtime: Runtime,
+  ask: FlowsAsk,
+): Promise<{ flows: FlowSummary[]; next: number | null }> {
+  const isLive = ['live', 'running', 'asking', 'queued', 'away'].includes(ask.state ?? '')
+  const roots = await runtime.lists.roots({ before: ask.before, live: isLive }, lookedThroughMax)
+  const flows: FlowSummary[] = []
+  for (const root of roots) {
+    if (ask.state === 'unseen' && root.seen) continue
+    const [flow] = await mapGently(runtime, [root], (one) => summariseFlow(runtime, one))
+    if (flow != null && fits(flow, ask)) flows.push(flow)
+    if (flows.length === ask.limit) return { flows, next: root.openedSeq }
+  }
+  return { flows, next: roots.length === lookedThroughMax ? (roots.at(-1)?.openedSeq ?? null) : null }
+}
+
+function fits(flow: FlowSummary, { state, agent, project }: FlowsAsk): boolean {
+  if (agent !== undefined && flow.agent !== agent) return false
+  if (project !== undefined && flow.cwd !== project && !flow.cwd.startsWith(`${project.replace(/\/$/, '')}/`))
+    return false
+  if (state === undefined) return true
+  if (state === 'live') return flow.state !== 'ended'
+  if (state === 'failed' || state === 'unseen') return flow.state === 'ended' && isFailure(flow.outcome)
+  return flow.state === state
+}
