@@ -15,6 +15,7 @@ import { findNearest } from './model/nearest.ts'
 import type { CountTokens } from './model/text.ts'
 import type { AgentMaker } from './runtime/sessions/agent-book.ts'
 import type { Alarm } from './runtime/kernel/alarm.ts'
+import type { Hindrance } from './runtime/kernel/driven-port.ts'
 import type { Agents, Clock, Driver } from './runtime/kernel/ports.ts'
 
 /** A mistake in what was handed to `tieline()`. */
@@ -23,6 +24,8 @@ export class OptionsError extends Error {}
 export type ModelSettings = ModelDriverSettings & {
   /** Providers that can be used now, by name. */
   usable: () => readonly string[]
+  /** What stands in the way of a provider; null where it can be used. */
+  hindrance: (provider: string) => Hindrance | null
 }
 
 export function modelSettings(
@@ -38,6 +41,7 @@ export function modelSettings(
     alarm,
     count,
     usable: () => models.usable(),
+    hindrance: (provider) => models.hindrance(provider),
     redact: (text) => models.redact(text),
     model: async (agent) => inCode[agent.name]?.languageModel ?? models.model(agent),
   }
@@ -46,7 +50,7 @@ export function modelSettings(
 export function createAgents(
   config: Pick<Config, 'agents' | 'scripts'> | null,
   inCode: Record<string, AgentOptions>,
-  settings: ModelDriverSettings & Partial<Pick<ModelSettings, 'usable'>>,
+  settings: ModelDriverSettings & Partial<Pick<ModelSettings, 'hindrance'>>,
   scripted: { clock: Clock; count: CountTokens },
   onHost: Driver,
   driven: Pick<DrivenAgents, 'driver' | 'whyUnavailable' | 'whyUnrestricted'>,
@@ -108,19 +112,18 @@ export function createAgents(
         ? driven.whyUnavailable(agent)
         : findMissingKey(
             agent,
-            inCode[agent.name]?.languageModel === undefined ? settings.usable : undefined,
+            inCode[agent.name]?.languageModel === undefined ? settings.hindrance : undefined,
           ),
   }
 }
 
-/** `usable` lists the providers that can be used; without it nothing is known against any. */
+/** Without `hindrance` nothing is known against any provider. */
 function findMissingKey(
   { driver, model }: Agent,
-  usable: (() => readonly string[]) | undefined,
-): { why: string; cure: string } | null {
+  hindrance: ModelSettings['hindrance'] | undefined,
+): Hindrance | null {
   const provider = model?.split('/')[0]
-  if (driver !== 'model' || provider === undefined || usable?.().includes(provider) !== false) return null
-  return { why: `its provider "${provider}" cannot be used here`, cure: 'set its key, or configure it' }
+  return driver !== 'model' || provider === undefined ? null : (hindrance?.(provider) ?? null)
 }
 
 /**

@@ -112,6 +112,7 @@ export type WorldOptions = {
   isThere?: (agent: string) => boolean
   /** Configurations that were found and are not used. */
   untrusted?: readonly UntrustedProject[]
+  unavailable?: (agent: string) => { why: string; cure: string } | null
 }
 
 export async function world(options: WorldOptions): Promise<World> {
@@ -126,7 +127,11 @@ export async function world(options: WorldOptions): Promise<World> {
     next: () => `${clock.now().toString(36)}${(suffix++).toString(36).padStart(6, '0')}`,
     boundary: () => boundaryFrom(suffix * 7919),
   }
-  const configured = { ...agentsOf(options.agents, clock, count), untrusted: () => options.untrusted ?? [] }
+  const configured = {
+    ...agentsOf(options.agents, clock, count),
+    untrusted: () => options.untrusted ?? [],
+    whyUnavailable: ({ name }: Agent) => options.unavailable?.(name) ?? null,
+  }
   const made = scriptedDriver(demoAgent, { clock, count })
   const agents = agentBook(configured, {
     define: (name, { title, description, prompt, tools }) =>

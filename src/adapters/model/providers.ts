@@ -36,6 +36,8 @@ export type ProviderModels = {
   model: (agent: Agent) => Promise<LanguageModelV4>
   /** Providers that can be used now, by name. */
   usable: () => string[]
+  /** Why a provider cannot be used now, and what a person can do about it; null where it can. */
+  hindrance: (name: string) => { why: string; cure: string } | null
   /** Takes the providers' keys out of a text. */
   redact: (text: string) => string
 }
@@ -72,6 +74,18 @@ export function providerModels(
 
   return {
     usable,
+    hindrance(name) {
+      const provider = Object.hasOwn(providers, name) ? providers[name] : undefined
+      const variable = provider === undefined && isUsual(name) ? usualKeys[name] : missingKey(provider, env)
+      if (variable !== null)
+        return {
+          why: `the server does not have the variable ${variable}, the key of its provider "${name}"`,
+          cure: `set ${variable}, end the server with "tieline stop", and start it from that shell`,
+        }
+      return provider === undefined
+        ? { why: `its provider "${name}" is not configured`, cure: howToAdd(name) }
+        : null
+    },
     redact: redactor(secrets),
     model(agent) {
       const known = agent.model === undefined ? undefined : models.get(agent.model)

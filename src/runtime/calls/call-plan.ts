@@ -98,13 +98,13 @@ export const judge = (
     },
   )
 
-/** Of agents that we drive it is known beforehand; others say it when they are asked. */
+/** What is known beforehand: a program or a key that is not there, and what a driver cannot enforce. */
 function readHindrances(runtime: Runtime, { target }: Plan, session: SessionRow | null) {
   const agent = target.agent ?? (session === null ? undefined : runtime.agents.get(session.agent))
-  if (agent === undefined || !isDriven(agent)) return {}
+  if (agent === undefined) return {}
   return {
     unavailable: runtime.agents.whyUnavailable?.(agent) ?? null,
-    unrestricted: runtime.agents.whyUnrestricted?.(agent) ?? null,
+    unrestricted: isDriven(agent) ? (runtime.agents.whyUnrestricted?.(agent) ?? null) : null,
   }
 }
 

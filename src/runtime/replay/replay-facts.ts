@@ -9,6 +9,7 @@ import type { EventOf, StoredEvent } from '../../model/event.ts'
 import type { OpenFacts, SessionFacts, SessionRow, TurnRow } from '../../model/facts.ts'
 import type { SessionId } from '../../model/id.ts'
 import type { Refusal } from '../../model/refusal.ts'
+import type { Hindrance } from '../kernel/driven-port.ts'
 import { whyUntrusted, type UntrustedProject } from '../../model/untrusted.ts'
 import type { EntryPage } from '../kernel/store-port.ts'
 import type { Agents, SchemaCheck } from '../kernel/ports.ts'
@@ -129,17 +130,31 @@ export function schemaThen(recorded: RecordedCall): SchemaCheck {
     : { kind: 'checked', problems: [] }
 }
 
-/** Which projects were trusted is what the record says, too: an agent that was refused so is not there. */
+/**
+ * Which projects were trusted, and which agents could be run, is what the record says, too: keys and programs
+ * of the machine that replays it count for nothing.
+ */
 export function agentsThen(agents: Agents, timeline: readonly StoredEvent[]): Agents {
   const untrusted = timeline.flatMap(({ event }): UntrustedProject[] =>
     event.type === 'call.refused' && event.refusal.code === 'project_untrusted'
       ? [{ file: event.refusal.file, state: readState(event.refusal.why), agents: [event.refusal.agent] }]
       : [],
   )
-  if (untrusted.length === 0) return agents
+  const hindrances = new Map(
+    timeline.flatMap(({ event }): [string, Hindrance][] =>
+      event.type === 'call.refused' && event.refusal.code === 'agent_unavailable'
+        ? [[event.refusal.agent, { why: event.refusal.why, cure: event.refusal.cure }]]
+        : [],
+    ),
+  )
+  const then: Agents = {
+    ...agents,
+    whyUnavailable: ({ title, name }) => hindrances.get(title ?? name) ?? null,
+  }
+  if (untrusted.length === 0) return then
   const isAway = (name: string): boolean => untrusted.some(({ agents: away }) => away.includes(name))
   return {
-    ...agents,
+    ...then,
     get: (name) => (isAway(name) ? undefined : agents.get(name)),
     resolve: (name) => (isAway(name) ? undefined : (agents.resolve?.(name) ?? agents.get(name))),
     untrusted: () => untrusted,

@@ -81,7 +81,7 @@ test('an id that names nothing is answered with what would be right', async () =
   const flow = await flowOf(w)
   const [refused] = await w.events('call.refused')
   await expect(replayed(w, 'call_none')).rejects.toThrow(
-    'there is no call "call_none" in this log. It has none.',
+    `there is no call "call_none" in this log. The newest are ${refused?.event.call ?? ''}.`,
   )
   await expect(replayed(w, 'flow_none')).rejects.toThrow(
     `there is no flow "flow_none" in this log. The newest are ${flow}.`,
@@ -107,4 +107,22 @@ test('a call into a project that was not trusted is replayed as refused, also af
     const trusted = await world({ agents: { ...agents, b: {} } })
     expect(await replayed(trusted, await flowOf(w), w.store)).toMatchObject({ equal: true })
   }
+})
+
+test('an agent that could not be run then is replayed as refused, and one that could as called', async () => {
+  const script: ScriptedFunction = async (turn) =>
+    JSON.stringify((await turn.tool('sub_agent', call('b', 'x'))).value)
+  const agents = { a: { script }, b: {} }
+  const hindrance = { why: 'the server does not have the variable KEY', cure: 'set KEY' }
+  const away = await world({ agents, unavailable: (name) => (name === 'b' ? hindrance : null) })
+  const there = await world({ agents })
+  for (const [recorded, other] of [
+    [away, there],
+    [there, away],
+  ] as const) {
+    await recorded.run('a', 'go')
+    expect(await replayed(other, await flowOf(recorded), recorded.store)).toMatchObject({ equal: true })
+  }
+  const [refused] = await away.events('call.refused')
+  expect(refused?.event.refusal).toEqual({ code: 'agent_unavailable', agent: 'b', ...hindrance })
 })
