@@ -56,6 +56,10 @@ const broughtBy: Readonly<Record<string, readonly string[]>> = {
   buffer: ['send-message', 'send_agent_message'],
 }
 
+/** Only there because another tool brings it: a model is shown it once there is something to wait for or to read. */
+export const isBroughtAlong = (agentTools: readonly string[], name: string): boolean =>
+  (name === 'wait_for_call' || name === 'read_output') && !allowsTool(agentTools, name)
+
 /** R7: both the agent's own list and the ceiling must allow a tool, or one that brings it along. */
 export const mayUse = (authority: Authority, agentTools: readonly string[], name: string): boolean =>
   [name, ...(broughtBy[name] ?? [])].some(

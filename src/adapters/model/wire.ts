@@ -27,13 +27,15 @@ export type WireRequest = Pick<
 export function turnWire(): (request: ModelRequest) => WireRequest {
   const prompt: LanguageModelV4Message[] = []
   let translated = 0
-  let tools: LanguageModelV4FunctionTool[] | null = null
+  let tools: LanguageModelV4FunctionTool[] = []
+  let offered: ModelRequest['tools'] | null = null
 
   return (request) => {
     if (translated === 0) prompt.push(...makeOpening(request))
     appendMessages(prompt, request.messages, translated)
     translated = request.messages.length
-    tools ??= request.tools.map(toTool)
+    if (offered !== request.tools) tools = request.tools.map(toTool)
+    offered = request.tools
     return {
       prompt,
       ...(tools.length > 0 && { tools }),

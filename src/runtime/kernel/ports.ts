@@ -205,6 +205,8 @@ export type TurnTask = {
   task: string
   input: Json
   tools: readonly ToolSpec[]
+  /** Of these, by name, what a model is offered only once there is something to wait for or to read. */
+  later?: ReadonlySet<string>
   maxIterations: number
   /** W3C `traceparent` to hand on to whoever is asked; null is nothing. */
   trace?: () => string | null

@@ -16,6 +16,7 @@ import type { ModelAnswer, Steps, TurnInput, TurnOutcome } from '../kernel/ports
 import type { ToolSpec } from '../../wire/tools.ts'
 import { type EstimateUsage } from './estimate-usage.ts'
 import { matchedBy } from './matched-by.ts'
+import { offeredTools } from './offered-tools.ts'
 
 /**
  * `unparsable` says why the input could not be read; the tool is then not run. `signature` goes back to the
@@ -143,7 +144,7 @@ export function request(
     const asked: ModelRequest = {
       system: turn.system,
       messages,
-      tools: turn.tools,
+      tools: offeredTools(turn, messages),
       ...(turn.responseSchema == null ? {} : { responseSchema: turn.responseSchema }),
       maxOutputTokens: null,
       iteration,

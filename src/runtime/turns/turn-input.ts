@@ -1,6 +1,6 @@
 /** What a driver is given: prompt, history, tools, all within what the turn may have. */
 import type { Agent } from '../../model/agent.ts'
-import { mayUse } from '../../model/authority.ts'
+import { isBroughtAlong, mayUse } from '../../model/authority.ts'
 import type { Grant, Notices, OpeningMessage } from '../../model/event.ts'
 import { frameApplet, framePeer, type Boundary } from '../../model/frame.ts'
 import { historyTokensMax, subagentDepthMax, type Limits } from '../../model/limits.ts'
@@ -43,6 +43,7 @@ export async function buildTurnInput(runtime: Runtime, running: Running): Promis
     task: input.type === 'call.opened' ? input.task : input.text,
     input: input.type === 'call.opened' ? input.input : null,
     tools: shown.map((tool) => tool.describe(context)),
+    later: new Set(shown.flatMap(({ name }) => (isBroughtAlong(agent.tools, name) ? [name] : []))),
     maxIterations: row.grant.maxIterations,
     attempt: 1,
     ...(input.type === 'call.opened' && input.told === true && input.outputSchema !== null
