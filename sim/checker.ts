@@ -11,7 +11,8 @@ import type { SqliteStore } from '../src/store/sqlite.ts'
 import { compareViews, readViews } from './compare-views.ts'
 import { countEvent } from './happenings.ts'
 import { checkAfter, checkBefore, checkOverdue } from './laws.ts'
-import { Ledger, type Written } from './ledger.ts'
+import { Ledger, type Broken, type Written } from './ledger.ts'
+import { Oracle } from './oracle/oracle.ts'
 import { measureJumps, shiftTimes } from './elapsed.ts'
 import type { Mark } from './node-store.ts'
 import type { Plan } from './plan.ts'
@@ -27,6 +28,7 @@ const slack = { callMs: 3000, turnMs: 9000 }
 
 export class Checker {
   readonly ledger: Ledger
+  readonly oracle: Oracle
   /** Who committed what, in the order of the log. */
   readonly marks: Mark[] = []
   failure: string | null = null
@@ -49,6 +51,7 @@ export class Checker {
     this.#limits = limits
     this.#time = time
     this.ledger = new Ledger(measureJumps(plan))
+    this.oracle = new Oracle(this.ledger, limits, plan)
   }
 
   /** The store has another connection after a fault of its disk. */
@@ -104,11 +107,12 @@ export class Checker {
   #checkLaws(written: Written): void {
     try {
       for (const event of written.events) {
-        const broken = checkBefore(this.ledger, event, written, this.#limits)
+        const broken =
+          checkBefore(this.ledger, event, written, this.#limits) ?? this.oracle.checkBefore(event, written.at)
         if (broken !== null) return this.fail(broken)
         this.ledger.apply(event, written.at)
       }
-      const broken = checkAfter(this.ledger, written)
+      const broken = checkAfter(this.ledger, written) ?? this.oracle.checkAfter()
       if (broken !== null) this.fail(broken)
     } catch (error) {
       this.fail(error instanceof Error ? error.message : String(error))
@@ -128,14 +132,30 @@ export class Checker {
     if (!this.ledger.turns.has(turn)) this.fail(`R2: ${turn} was accepted, and the log does not have it`)
   }
 
-  /** R2, R3: a caller gets the outcome that the log has. */
-  checkAnswered(call: string, outcome: string): void {
+  /** What somebody asked or was told, once the log was read as far as it goes. */
+  consult<T>(look: (oracle: Oracle) => T): T {
+    this.check()
+    return look(this.oracle)
+  }
+
+  note(broken: Broken): void {
+    if (broken !== null) this.fail(broken)
+  }
+
+  /** R2, R3: a caller gets the outcome that the log has, and the text (O2). */
+  checkAnswered(call: string, outcome: string, text: string | null): void {
     this.check()
     const turn = this.ledger.turns.get(toTurnId(call as CallId))
     const known =
       turn === undefined ? (this.ledger.refused.has(call as CallId) ? 'refused' : null) : turn.outcome
     if (known !== outcome)
       this.fail(`R3: a caller got ${call} as ${outcome}; the log says ${known ?? 'nothing'}`)
+    if (outcome !== 'refused') this.note(this.oracle.checkTold(call as CallId, outcome, text))
+  }
+
+  /** O2: who sent a root reads what the log has. */
+  checkEnded(turn: TurnId, outcome: string, output: string): void {
+    this.note(this.consult((oracle) => oracle.checkTold(turn, outcome, output)))
   }
 
   /** R2: a message that was taken is in the log. */

@@ -50,7 +50,9 @@ export class Clients {
 
   schedule(): void {
     const { scheduler } = this.#world
-    for (const root of this.#plan.roots) scheduler.at(startAt + root.at, 'root', () => this.#ask(root))
+    this.#plan.roots.forEach((root, index) =>
+      scheduler.at(startAt + root.at, 'root', () => this.#ask(root, index)),
+    )
     this.#plan.mail.forEach((act, index) =>
       scheduler.at(startAt + act.at, 'mail', () =>
         act.do === 'send' ? this.#send(act) : this.#accept(act, index),
@@ -62,25 +64,33 @@ export class Clients {
     count(this.#world.counts, what)
   }
 
-  #ask(root: Root): void {
+  #ask(root: Root, index: number): void {
     this.#rootsLeft -= 1
     const { host, node } = this.#world.findNode(root.node)
     if (node === null || !host.up) return this.#count('root.nobody')
     host.enter(host.life, () => {
       const agent = nameAgent(root.agent)
+      const { checker } = this.#world
+      const told = checker.consult(({ beginRoot }) => beginRoot(root, index))
       const run = startRun(node.runtime, {
         to: root.main ? { session: getMainSession(agent) } : { agent, cwd: '/' },
-        text: writeTask(root.script, 'root'),
+        text: writeTask(root.script, `root-${index}`),
         timeoutMs: root.timeoutMs,
         maxTokens: root.maxTokens,
       })
       run.accepted.then(
-        (sent) =>
-          isRefusal(sent) ? this.#count(`root.${sent.code}`) : this.#world.checker.checkAccepted(sent.turn),
+        (sent) => {
+          checker.consult(() => checker.note(told(isRefusal(sent) ? sent.code : 'done')))
+          if (isRefusal(sent)) this.#count(`root.${sent.code}`)
+          else checker.checkAccepted(sent.turn)
+        },
         () => this.#count('root.fault'),
       )
-      run.then(
-        (result) => this.#count(`root.${result.outcome}`),
+      Promise.all([run.accepted, run]).then(
+        ([sent, { outcome, output }]) => {
+          this.#count(`root.${outcome}`)
+          if (!isRefusal(sent)) checker.checkEnded(sent.turn, outcome, output)
+        },
         () => this.#count('root.fault'),
       )
       const { cancelAfterMs } = root
@@ -107,8 +117,11 @@ export class Clients {
 
   #send(act: SendAct): void {
     this.#try(act.node, async (node) => {
+      const { checker } = this.#world
+      const told = checker.consult(({ asks, mail }) => asks.begin(`mail ${act.id}`, mail.beginSend(act)))
       const became = await playSend(node.runtime, this.#world.store, act)
       this.#count(`mail.${became}`)
+      checker.consult(() => checker.note(told(became)))
       if (became === 'sent' || became === 'released') this.#world.checker.checkMailed(mailId(act.id))
     })
     if (act.againMs === undefined) return
@@ -123,7 +136,10 @@ export class Clients {
     for (const twin of act.twin === true ? [0, 1] : [0]) {
       const name = `accept-${index}-${twin}`
       this.#try(act.node + twin, async (node) => {
+        const { checker } = this.#world
+        const told = checker.consult(({ asks, mail }) => asks.begin(name, mail.beginAccept(name, act)))
         const message = await playAccept(node.runtime, this.#world.store, act, name)
+        checker.consult(() => checker.note(told(message === null ? 'none' : 'taken')))
         this.#count(message === null ? 'mail.accepted_none' : 'mail.accepted')
         if (message !== null) this.#world.checker.checkGiven(name, message)
       })

@@ -5,13 +5,22 @@
 import type { Json } from '../src/model/json.ts'
 import { BudgetExhausted } from '../src/runtime/kernel/faults.ts'
 import type { Clock, Driver, Steps, ToolAnswer, TurnInput, TurnOutcome } from '../src/runtime/kernel/ports.ts'
+import type { TurnId } from '../src/model/id.ts'
 import { getMainSession, nameAgent } from './agents.ts'
+import { nameThought } from './oracle/answers.ts'
 import type { Act, CallAct, Plan, Script } from './plan.ts'
 
 export type Observer = {
   count(what: string): void
-  /** A caller was given the result of a call. */
-  result(call: string, outcome: string): void
+  /** A caller asks, and is given the result of a call; `text` is null where it is not shown as it is. */
+  asks(turn: TurnId, call: CallAct, task: string): void
+  result(call: string, outcome: string, text: string | null): void
+  /** A request begins, and what it took; `over` is by how much it may be more than was left. */
+  thinks(turn: TurnId): void
+  thought(turn: TurnId, tokens: number, over: number): void
+  /** A word for an answer that no other answer has, and the answer. */
+  makeNonce(turn: TurnId): string
+  answers(turn: TurnId, output: string): void
 }
 
 type Run = {
@@ -68,7 +77,8 @@ async function perform(run: Run, act: Act): Promise<void> {
     case 'wait':
       return wait(run, act)
     case 'note':
-      await run.steps.tool('note', { n: (run.asked += 1) })
+      // Asked again because of its schema, it writes other notes.
+      await run.steps.tool('note', { n: (run.asked += 1) + (run.turn.attempt - 1) * 1000 })
       return
     case 'mail':
       return mail(run, act)
@@ -97,15 +107,19 @@ async function mail(run: Run, act: Extract<Act, { do: 'mail' }>): Promise<void> 
 async function think(run: Run, act: Extract<Act, { do: 'think' }>): Promise<void> {
   run.iterations += 1
   if (act.ms >= 2500) run.observer.count('driver.slow')
+  const { id } = run.turn.turn
   await run.steps.step('model', 'sim', { iteration: run.iterations }, async (signal) => {
+    run.observer.thinks(id)
     await run.clock.sleep(act.ms, signal)
     const left = run.steps.tokensLeft()
     if (act.lie !== undefined) run.observer.count(`driver.lie_${act.lie}`)
     else if (left !== null && act.tokens > left) throw new BudgetExhausted(`${left} tokens are left`)
-    run.steps.emit(`thought ${run.iterations}. `)
+    const text = `thought ${nameThought(id, run.iterations)}. `
+    run.steps.emit(text)
     const tokens = act.lie === 'none' ? 0 : act.lie === 'high' ? act.tokens + 400 : act.tokens
+    run.observer.thought(id, tokens, act.lie === 'high' ? tokens : 0)
     return {
-      value: { text: `thought ${run.iterations}. `, toolCalls: [], finish: 'stop' },
+      value: { text, toolCalls: [], finish: 'stop' },
       usage: { input: tokens, output: 0, estimated: false },
     }
   })
@@ -113,12 +127,22 @@ async function think(run: Run, act: Extract<Act, { do: 'think' }>): Promise<void
 
 async function makeCall(run: Run, call: CallAct): Promise<void> {
   run.asked += 1
-  const answer = await run.steps.tool(call.tool, makeInput(call, writeTask(call.script, `n${run.asked}`)))
+  const task = writeTask(call.script, `n${run.asked}`)
+  run.observer.asks(run.turn.turn.id, call, task)
+  const answer = await run.steps.tool(call.tool, makeInput(call, task))
   const value = answer.value as Record<string, Json>
   const id = value['call_id'] ?? value['correlation_id']
   if (typeof id !== 'string') return
   if (value['outcome'] === null) run.background.push(id)
-  else if (typeof value['outcome'] === 'string') run.observer.result(id, value['outcome'])
+  else tellResult(run, id, value)
+}
+
+function tellResult({ observer }: Run, call: string, value: Record<string, Json>): void {
+  const text = value['output'] ?? value['response']
+  const outcome = value['outcome'] ?? (value['success'] === true ? 'completed' : null)
+  if (typeof outcome !== 'string') return
+  const shown = outcome === 'refused' ? null : (text ?? value['summary'])
+  observer.result(call, outcome, typeof shown === 'string' ? shown : null)
 }
 
 function makeInput(call: CallAct, task: string): Json {
@@ -159,8 +183,8 @@ async function wait(run: Run, act: Extract<Act, { do: 'wait' }>): Promise<void> 
       ? await Promise.all([one(act.seconds), one(act.seconds + 2)])
       : [await one(act.seconds)]
   for (const { value } of answers) {
-    const outcome = (value as Record<string, Json>)['outcome']
-    if (typeof outcome === 'string' && outcome !== 'refused') run.observer.result(call, outcome)
+    const told = value as Record<string, Json>
+    if (told['outcome'] !== 'refused') tellResult(run, call, told)
   }
 }
 
@@ -170,7 +194,10 @@ const longWords = 'with a report that is long enough to be left out where there 
 async function finish(run: Run, script: Script): Promise<TurnOutcome> {
   const { clock, signal, observer } = run
   if (script.end !== 'answer') observer.count(`driver.${script.end}`)
-  const answer = makeOutcome(run, 'completed', `done by ${run.turn.agent.name}, ${longWords}`, null)
+  const { id } = run.turn.turn
+  const output = `${observer.makeNonce(id)} by ${run.turn.agent.name}, ${longWords}`
+  observer.answers(id, output)
+  const answer = makeOutcome(run, 'completed', output, null)
   switch (script.end) {
     case 'answer':
       return answer

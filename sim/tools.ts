@@ -1,4 +1,6 @@
 /** The tools of the simulated agents. */
+import type { TurnId } from '../src/model/id.ts'
+import type { Json } from '../src/model/json.ts'
 import type { Tool } from '../src/runtime/kernel/ports.ts'
 import { buffer } from '../src/tools/buffer.ts'
 import { callAgentTool } from '../src/tools/calling.ts'
@@ -8,15 +10,20 @@ import { subagentTool } from '../src/tools/subagent.ts'
 import { waitForCallTool } from '../src/tools/wait-for-call.ts'
 import { countWords } from './count-words.ts'
 
-const note: Tool = {
+/** `write` is the effect itself. */
+const makeNote = (write: (turn: TurnId, input: Json) => void): Tool => ({
   name: 'note',
   effect: 'write',
   calling: false,
   describe: () => ({ name: 'note', description: 'Writes something down.', input: { type: 'object' } }),
-  run: async () => ({ ok: true, value: 'noted' }),
-}
-export const tools: readonly Tool[] = [
-  note,
+  run: async (input, { turn }) => {
+    write(turn.id, input)
+    return { ok: true, value: 'noted' }
+  },
+})
+
+export const makeTools = (write: (turn: TurnId, input: Json) => void): readonly Tool[] => [
+  makeNote(write),
   sendMessage,
   buffer,
   subAgentTool(countWords),

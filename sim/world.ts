@@ -28,7 +28,9 @@ import { clientSessions } from './mail-work.ts'
 import { Overlap } from './overlap.ts'
 import type { Fault, Plan } from './plan.ts'
 import { Scheduler, startAt } from './scheduler.ts'
-import { tools } from './tools.ts'
+import { observe } from './observe.ts'
+import { summarise } from './summarise.ts'
+import { makeTools } from './tools.ts'
 
 /** When the views are compared with the log, besides the end of a run. */
 const comparedAtMs = [1800, 4600]
@@ -156,10 +158,10 @@ export class World {
     const life = host.life
     const name = `n${host.index}-${life}`
     const clock = host.clock(life)
-    const driver = scriptDriver(this.#plan, clock, {
-      count: (what) => count(this.counts, what),
-      result: (call, outcome) => this.checker.checkAnswered(call, outcome),
-    })
+    const driver = scriptDriver(this.#plan, clock, observe(this.checker, `node_${name}-1`, this.counts))
+    const tools = makeTools((turn, input) =>
+      this.checker.note(this.checker.consult(({ effects }) => effects.happen(turn, input))),
+    )
     const ports: RuntimePorts = {
       store: new NodeStore(this.#shared, host, `node_${name}-1`),
       lists: this.#shared.store.lists,
@@ -169,7 +171,7 @@ export class World {
       tools: { of: async () => tools },
       limits: this.#limits,
       count: countWords,
-      summarise: async () => null,
+      summarise: async (_, __, entries) => summarise(entries.length),
       describeWorkspace: async () => ({ text: '' }),
       schemas: inlineSchemas,
       subagent: null,

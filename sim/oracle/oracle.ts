@@ -1,0 +1,130 @@
+/**
+ * The other side of the proof: a ledger of what drivers and clients asked and were told, which decides on its own
+ * what may and must follow. It reads the log next to the laws, and takes no rule from `src`.
+ *
+ * O1: every refusal is right, and what is permitted is not refused.
+ * O2: a caller reads what its callee said.
+ * O3: each effect happens once.
+ * O4: what is charged was used, and what is used was left.
+ * O5: deadlines and budgets are those that the sender gave.
+ * O6: who has to hear of something hears it once.
+ * O7: mail goes to whom it was given, in the order in which it came.
+ */
+import type { Event, EventOf } from '../../src/model/event.ts'
+import type { CallId, NodeId, TurnId } from '../../src/model/id.ts'
+import type { Limits } from '../../src/model/limits.ts'
+import type { Broken, Ledger } from '../ledger.ts'
+import { getMainSession, nameAgent } from '../agents.ts'
+import type { Plan, Root } from '../plan.ts'
+import { Answers } from './answers.ts'
+import { checkGranted, checkRoot } from './deadlines.ts'
+import { Effects } from './effects.ts'
+import { Facts } from './facts.ts'
+import { judgeCall, type CallAsk, type Judged } from './judge-call.ts'
+import { MailAsks } from './mail-asks.ts'
+import { Notices } from './notices.ts'
+import { OpenAsks } from './open-asks.ts'
+import { Spending } from './spending.ts'
+
+export class Oracle {
+  readonly facts = new Facts()
+  readonly answers = new Answers()
+  readonly effects = new Effects()
+  readonly asks = new OpenAsks()
+  readonly mail: MailAsks
+  readonly limits: Limits
+  readonly ledger: Ledger
+  readonly #plan: Plan
+  readonly #mayBeUnavailable: boolean
+  readonly #spending = new Spending()
+  readonly #notices = new Notices()
+  /** What the driver of a turn asked for, by turn and task. */
+  readonly #calls = new Map<string, CallAsk>()
+  readonly #roots = new Set<string>()
+
+  constructor(ledger: Ledger, limits: Limits, plan: Plan) {
+    this.ledger = ledger
+    this.limits = limits
+    this.#plan = plan
+    // A store whose disk fails may say so to everybody.
+    this.#mayBeUnavailable = plan.faults.some(({ kind }) => kind === 'disk')
+    this.mail = new MailAsks(ledger, this.facts, limits)
+  }
+
+  askCall(turn: TurnId, ask: CallAsk): void {
+    this.#calls.set(`${turn} ${ask.task}`, ask)
+    if (ask.act.summary === true) this.#spending.expectSummary(turn)
+  }
+
+  /** A root of a client: one more turn for a session, or a new session. */
+  beginRoot = ({ main, agent }: Root, index: number): ((answer: string | null) => Broken) => {
+    const session = main ? getMainSession(nameAgent(agent)) : null
+    return this.asks.begin(`root ${index}`, () => {
+      if (session !== null && this.facts.deleted.has(session)) return ['session_unknown']
+      const isFull =
+        session !== null && this.ledger.countQueued(session) >= this.limits.queuedPerSessionMax
+      return [isFull ? 'queue_full' : 'done', ...(this.#mayBeUnavailable ? ['store_unavailable'] : [])]
+    })
+  }
+
+  checkThinking = (turn: TurnId, node: NodeId): Broken => this.#spending.checkBegun(this.ledger, turn, node)
+  think = (turn: TurnId, tokens: number, over: number): void => this.#spending.spend(turn, tokens, over)
+  checkTold = (id: CallId | TurnId, outcome: string, text: string | null): Broken =>
+    this.answers.checkTold(id, outcome, text)
+
+  /** The ledger is as it was when the event was decided. */
+  checkBefore(event: Event, at: number): Broken {
+    const broken =
+      this.#checkOne(event, at) ??
+      this.answers.apply(this.ledger, event) ??
+      this.effects.apply(event) ??
+      this.mail.checkBefore(event) ??
+      this.#notices.apply(this.ledger, this.facts, event)
+    this.facts.apply(event)
+    return broken
+  }
+
+  checkAfter(): Broken {
+    this.asks.look()
+    return this.#notices.checkAfter()
+  }
+
+  #checkOne(event: Event, at: number): Broken {
+    switch (event.type) {
+      case 'call.opened':
+      case 'call.refused':
+        return this.#checkCall(event, at)
+      case 'step.ended':
+        this.#spending.applyStep(event)
+        return null
+      case 'turn.ended':
+        return this.#spending.checkEnd(this.ledger, event)
+      case 'message.sent':
+        return this.#checkRoot(event, at)
+      default:
+        return null
+    }
+  }
+
+  #checkCall(event: EventOf<'call.opened' | 'call.refused'>, at: number): Broken {
+    const parent = this.ledger.turn(event.turn)
+    const ask = this.#calls.get(`${parent.id} ${event.task}`)
+    if (ask === undefined) return `O1: ${parent.id} makes ${event.call}, for which nobody asked`
+    const { ledger, facts, limits } = this
+    const judged: Judged = { ledger, facts, limits, parent, ask, at, spent: this.#spending.estimate(parent) }
+    const right = judgeCall(judged)
+    const became = event.type === 'call.opened' ? 'open' : event.refusal.code
+    if (!right.has(became))
+      return `O1: ${event.call} of ${parent.id} (${ask.act.tool}) became ${became}; right is ${[...right].join(' or ')}`
+    return event.type === 'call.opened' ? checkGranted(judged, event) : null
+  }
+
+  #checkRoot(event: EventOf<'message.sent'>, at: number): Broken {
+    const index = /^s\d+ root-(\d+)$/.exec(event.text)?.[1]
+    const root = index === undefined ? undefined : this.#plan.roots[Number(index)]
+    if (index === undefined || root === undefined) return null
+    if (this.#roots.has(index)) return `O1: the root ${index} is sent twice`
+    this.#roots.add(index)
+    return checkRoot(root, event, at, this.limits, this.ledger.jumps.jumpsMs)
+  }
+}

@@ -1,0 +1,66 @@
+/**
+ * O4: what a turn is charged is what its recorded steps used, nothing begins without a token left, and all of it
+ * stays within the budget but for what a driver lied about.
+ */
+import type { EventOf } from '../../src/model/event.ts'
+import type { NodeId, TurnId } from '../../src/model/id.ts'
+import type { Broken, Ledger, LedgerTurn } from '../ledger.ts'
+import { count } from '../count.ts'
+
+/** What the simulated model takes for a summary. */
+export const summaryTokens = 10
+
+export class Spending {
+  /** What drivers said they used, also where nobody recorded it, and by how much they went too far. */
+  readonly #spent = new Map<TurnId, number>()
+  readonly #over = new Map<TurnId, number>()
+  readonly #summaries = new Set<TurnId>()
+  readonly #recorded = new Map<TurnId, number>()
+
+  /** Before a request. What an activation does that has lost its turn is nobody's. */
+  checkBegun(ledger: Ledger, turn: TurnId, node: NodeId): Broken {
+    const known = ledger.turns.get(turn)
+    if (known === undefined || known.state !== 'running' || known.node !== node) return null
+    const max = known.grant.tokensMax
+    if (max === null) return null
+    const left = max - known.used - ledger.below(known)
+    return left > 0 ? null : `O4: ${turn} begins a request with ${left} of ${max} tokens left`
+  }
+
+  spend(turn: TurnId, tokens: number, over: number): void {
+    count(this.#spent, turn, tokens)
+    if (over > 0) count(this.#over, turn, over)
+  }
+
+  /** It may be written for a call of this turn, and may be more than was left. */
+  expectSummary(turn: TurnId): void {
+    if (this.#summaries.has(turn)) return
+    this.#summaries.add(turn)
+    this.spend(turn, summaryTokens, summaryTokens)
+  }
+
+  /** With what no event tells yet. */
+  estimate = (turn: LedgerTurn): number => Math.max(turn.used, this.#spent.get(turn.id) ?? 0)
+
+  applyStep({ turn, usage }: EventOf<'step.ended'>): void {
+    if (turn !== null && usage !== null) count(this.#recorded, turn, usage.input + usage.output)
+  }
+
+  /** Before the turn ends in the ledger. */
+  checkEnd(ledger: Ledger, { turn: id, tokensUsed, error }: EventOf<'turn.ended'>): Broken {
+    const turn = ledger.turn(id)
+    const recorded = this.#recorded.get(turn.id) ?? 0
+    // What could not be recorded was paid for.
+    const isWhole = error?.startsWith('not_recorded') !== true
+    if (isWhole ? tokensUsed !== recorded : tokensUsed < recorded)
+      return `O4: ${turn.id} is charged ${tokensUsed} tokens, and its recorded steps used ${recorded}`
+    const max = turn.grant.tokensMax
+    if (max === null) return null
+    const all = tokensUsed + ledger.below(turn)
+    const most = max + this.#sumOver(turn)
+    return all <= most ? null : `O4: ${turn.id} and those below it used ${all} of ${max} tokens`
+  }
+
+  #sumOver = (turn: LedgerTurn): number =>
+    turn.children.reduce((sum, child) => sum + this.#sumOver(child), this.#over.get(turn.id) ?? 0)
+}
