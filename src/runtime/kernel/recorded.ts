@@ -78,11 +78,14 @@ export async function readRecorded(store: Store, row: TurnRow): Promise<Recorded
   }
 }
 
-/** R7: what the summaries of earlier runs cost stays charged, also if nobody asks for them again. */
-export const countSummaries = (recorded: Recorded | null): number =>
+/**
+ * R7: what earlier runs of the turn have used stays charged, also where it ends before it has repeated its steps,
+ * and where nobody asks for one of them again.
+ */
+export const countUsed = (recorded: Recorded | null): number =>
   (recorded?.events ?? []).reduce(
     (sum, { event }) =>
-      event.type === 'step.ended' && event.kind === 'summary' && event.usage !== null
+      event.type === 'step.ended' && event.usage !== null
         ? sum + event.usage.input + event.usage.output
         : sum,
     0,

@@ -53,7 +53,7 @@ async function runStep<T extends Json>(
 ): Promise<T> {
   const key = occurrence(running, makeStepKey(kind, name, request))
   const known = running.recorded?.step(key, { kind, name })
-  if (known?.type === 'step.ended') return recall(runtime, running, kind, known.output as T, known.usage)
+  if (known?.type === 'step.ended') return recall(runtime, running, kind, known.output as T)
   running.abort.signal.throwIfAborted()
   const startedAt = runtime.clock.now()
   let begun = false
@@ -132,17 +132,12 @@ function wholeUsage(usage: Usage | null): Usage | null {
   return { input: whole(usage.input), output: whole(usage.output), estimated: usage.estimated }
 }
 
-/** A recorded answer is said again, so that partial output and counts are as they were. */
-function recall<T extends Json>(
-  runtime: Runtime,
-  running: Running,
-  kind: StepKind,
-  value: T,
-  usage: Usage | null,
-): T {
+/**
+ * A recorded answer is said again, so that partial output is as it was. What it used was counted when the turn was
+ * taken up.
+ */
+function recall<T extends Json>(runtime: Runtime, running: Running, kind: StepKind, value: T): T {
   beginStep(running, kind)
-  // Summaries were counted when the turn was taken up: one is asked for only by a call that is not on record.
-  if (kind !== 'summary') account(running, usage)
   const text =
     kind === 'model' && typeof value === 'object' && value !== null && 'text' in value ? value['text'] : null
   if (typeof text === 'string') emit(runtime, running, text)

@@ -19,7 +19,7 @@ import { forgetTime, keepTime, msLeft, renewTime } from '../kernel/kept-time.ts'
 import { settleCommits, startingOne } from '../kernel/commit.ts'
 import type { Runtime } from './runtime.ts'
 import type { TurnOutcome } from '../kernel/ports.ts'
-import { countSummaries, type Recorded } from '../kernel/recorded.ts'
+import { countUsed, type Recorded } from '../kernel/recorded.ts'
 import { repaired } from './repair.ts'
 import { countSpent, createRunning, unrecordedEnd, type Running } from '../kernel/running.ts'
 import { nothingNext, type Next } from './next-turn.ts'
@@ -44,7 +44,7 @@ export function startTurn(
     runtime.rooms.createActs(own),
   )
   running.recorded = recorded
-  running.tokensUsed = countSummaries(recorded)
+  running.tokensUsed = countUsed(recorded)
   running.progressAt = runtime.clock.elapsed()
   renewTime(runtime, row.id, row.deadline)
   if (row.call !== null) keepTime(runtime, row.call.id, row.call.deadline)
