@@ -16,7 +16,8 @@ const mayCall: readonly (string[] | undefined)[] = [
 ]
 
 /** Null is everybody. */
-export const mayCallByName = (name: string): readonly string[] | null => mayCall[Number(name.slice(1))] ?? null
+export const mayCallByName = (name: string): readonly string[] | null =>
+  mayCall[Number(name.slice(1))] ?? null
 
 export const agents: ReadonlyMap<string, Agent> = new Map(
   Array.from({ length: agentCount }, (_, index) => {

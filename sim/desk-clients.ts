@@ -1,7 +1,8 @@
 /** People and programs at the desks: they ask once, and once more with the same id where a fault was the answer. */
 import { StoreUnavailable } from '../src/runtime/kernel/store-health.ts'
 import type { Desks } from '../src/runtime/desk/desk.ts'
-import { playDesk, type Opened } from './desk-work.ts'
+import type { Checker } from './checker.ts'
+import { draftId, pick, playDesk, type Opened } from './desk-work.ts'
 import type { DeskAct } from './desk-acts.ts'
 import { countRefusal } from './happenings.ts'
 import { describeFault, isInjected, type Host } from './host.ts'
@@ -12,7 +13,7 @@ import { startAt, type Scheduler } from './scheduler.ts'
 type Surroundings = {
   scheduler: Scheduler
   counts: Map<string, number>
-  checker: { fail: (why: string) => void }
+  checker: Checker
   findNode(index: number): { host: Host; desks: Desks | null }
 }
 
@@ -50,9 +51,14 @@ export class DeskClients {
     }
     if (desks === null || !host.up) return retry()
     host.enter(host.life, () => {
+      const seen = [...this.#opened]
+      const told = checker.consult((oracle) =>
+        oracle.beginDesk({ act, picked: (n) => pick(seen, n), draft: draftId }),
+      )
       playDesk(desks, act, this.#opened).then(
         (became) => {
           count(counts, `desk.${act.do}`)
+          checker.consult(() => checker.note(told(became)))
           countRefusal(counts, became)
         },
         (fault: unknown) => {

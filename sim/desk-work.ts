@@ -12,10 +12,10 @@ export type Opened = string[]
 type Answer = object | Refusal
 type Deed = (desk: Desk, act: DeskAct, opened: Opened, desks: Desks) => Promise<Answer>
 
-const draftId = (n: number): string => `draft-${n}`
+export const draftId = (n: number): string => `draft-${n}`
 const main = (n: number): string => getMainSession(nameAgent(n % 4))
 /** One that was opened here, or a main session while there is none. */
-const pick = (opened: Opened, n: number): string => opened[n % Math.max(1, opened.length)] ?? main(n)
+export const pick = (opened: Opened, n: number): string => opened[n % Math.max(1, opened.length)] ?? main(n)
 const say = (act: DeskAct): string => writeTask(9, `desk ${act.a} ${act.b}`)
 
 async function open(opened: Opened, answer: Promise<Answer>): Promise<Answer> {

@@ -17,7 +17,9 @@ export type Observer = {
   result(call: string, outcome: string, text: string | null): void
   /** A request begins, and what it took; `over` is by how much it may be more than was left. */
   thinks(turn: TurnId): void
-  thought(turn: TurnId, tokens: number, over: number): void
+  thought(turn: TurnId, text: string, tokens: number, over: number): void
+  /** A tool threw, instead of an answer. */
+  breaks(turn: TurnId, tool: string, fault: unknown): void
   /** A word for an answer that no other answer has, and the answer. */
   makeNonce(turn: TurnId): string
   answers(turn: TurnId, output: string): void
@@ -78,10 +80,20 @@ async function perform(run: Run, act: Act): Promise<void> {
       return wait(run, act)
     case 'note':
       // Asked again because of its schema, it writes other notes.
-      await run.steps.tool('note', { n: (run.asked += 1) + (run.turn.attempt - 1) * 1000 })
+      await use(run, 'note', { n: (run.asked += 1) + (run.turn.attempt - 1) * 1000 })
       return
     case 'mail':
       return mail(run, act)
+  }
+}
+
+async function use(run: Run, tool: string, input: Json): Promise<ToolAnswer> {
+  try {
+    return await run.steps.tool(tool, input)
+  } catch (fault) {
+    // A turn that was stopped hears why.
+    if (!run.signal.aborted) run.observer.breaks(run.turn.turn.id, tool, fault)
+    throw fault
   }
 }
 
@@ -89,7 +101,7 @@ async function mail(run: Run, act: Extract<Act, { do: 'mail' }>): Promise<void> 
   run.asked += 1
   const message = writeTask(act.script, `letter ${run.asked}`)
   if (act.what === 'take') {
-    const { value } = await run.steps.tool('buffer', { accept: true })
+    const { value } = await use(run, 'buffer', { accept: true })
     const taken = (value as { message?: { id: string } | null }).message
     if (taken != null) run.taken.push(taken.id)
     run.observer.count(taken == null ? 'mail.none' : 'mail.taken')
@@ -97,7 +109,7 @@ async function mail(run: Run, act: Extract<Act, { do: 'mail' }>): Promise<void> 
   }
   // A turn that has taken nothing replies to a message of another session, and must be refused.
   const reply = act.what === 'reply' ? (run.taken.at(-1) ?? `mail-${act.to}`) : undefined
-  const { ok } = await run.steps.tool('send-message', {
+  const { ok } = await use(run, 'send-message', {
     message,
     ...(reply === undefined ? { session: getMainSession(nameAgent(act.to)) } : { reply: [reply] }),
   })
@@ -117,7 +129,7 @@ async function think(run: Run, act: Extract<Act, { do: 'think' }>): Promise<void
     const text = `thought ${nameThought(id, run.iterations)}. `
     run.steps.emit(text)
     const tokens = act.lie === 'none' ? 0 : act.lie === 'high' ? act.tokens + 400 : act.tokens
-    run.observer.thought(id, tokens, act.lie === 'high' ? tokens : 0)
+    run.observer.thought(id, text, tokens, act.lie === 'high' ? tokens : 0)
     return {
       value: { text, toolCalls: [], finish: 'stop' },
       usage: { input: tokens, output: 0, estimated: false },
@@ -129,7 +141,7 @@ async function makeCall(run: Run, call: CallAct): Promise<void> {
   run.asked += 1
   const task = writeTask(call.script, `n${run.asked}`)
   run.observer.asks(run.turn.turn.id, call, task)
-  const answer = await run.steps.tool(call.tool, makeInput(call, task))
+  const answer = await use(run, call.tool, makeInput(call, task))
   const value = answer.value as Record<string, Json>
   const id = value['call_id'] ?? value['correlation_id']
   if (typeof id !== 'string') return
@@ -177,7 +189,7 @@ async function wait(run: Run, act: Extract<Act, { do: 'wait' }>): Promise<void> 
   const call = run.background[act.of % Math.max(1, run.background.length)]
   if (call === undefined) return
   const one = async (seconds: number): Promise<ToolAnswer> =>
-    run.steps.tool('wait_for_call', { call_id: call, timeout_seconds: seconds })
+    use(run, 'wait_for_call', { call_id: call, timeout_seconds: seconds })
   const answers =
     act.twice === true
       ? await Promise.all([one(act.seconds), one(act.seconds + 2)])
@@ -227,7 +239,7 @@ async function continueAfterAnswer(run: Run, ms: number): Promise<void> {
     await run.clock.sleep(ms)
     await makeCall(run, { tool: 'sub_agent', agent: 0, script: 0 })
     await think(run, { do: 'think', ms: 1, tokens: 5 })
-    await run.steps.tool('note', { n: -1 })
+    await use(run, 'note', { n: -1 })
   } catch {
     // It was refused, as it should be.
     run.observer.count('driver.twice_refused')

@@ -149,7 +149,7 @@ function makeCall(random: Random, kind: Kind, index: number): CallAct {
     tool,
     agent,
     script,
-    ...(random.chance(40) && { timeoutMs: 50 + random.below(2500) }),
+    ...(random.chance(40) && { timeoutMs: makeTimeout(random.below(2500)) }),
     ...(tool === 'sub_agent' && {
       nested: random.chance(85),
       ...(random.chance(25) && {
@@ -163,6 +163,9 @@ function makeCall(random: Random, kind: Kind, index: number): CallAct {
     }),
   }
 }
+
+/** A few ask for more than anybody gets. */
+const makeTimeout = (drawn: number): number => (drawn % 12 === 0 ? 5100 : 50) + drawn
 
 /** A child is opened in the very moment in which its parent's time is over. */
 function addRace(random: Random, acts: Act[], index: number): void {

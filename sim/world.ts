@@ -159,8 +159,10 @@ export class World {
     const name = `n${host.index}-${life}`
     const clock = host.clock(life)
     const driver = scriptDriver(this.#plan, clock, observe(this.checker, `node_${name}-1`, this.counts))
-    const tools = makeTools((turn, input) =>
-      this.checker.note(this.checker.consult(({ effects }) => effects.happen(turn, input))),
+    const { checker } = this
+    const tools = makeTools(
+      (turn, input) => checker.note(checker.consult(({ effects }) => effects.happen(turn, input))),
+      clock,
     )
     const ports: RuntimePorts = {
       store: new NodeStore(this.#shared, host, `node_${name}-1`),

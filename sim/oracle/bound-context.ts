@@ -11,7 +11,8 @@ const summaryMost = 700
 
 export function boundContext(prompt: string, { act, task }: CallAsk): Bounds {
   const bare = countWords(prompt) + countWords(task)
-  const shape = (act.tool === 'subagent' ? shapeMost.subagent : 0) + (act.schema === true ? shapeMost.schema : 0)
+  const shape =
+    (act.tool === 'subagent' ? shapeMost.subagent : 0) + (act.schema === true ? shapeMost.schema : 0)
   const summary = act.summary === true ? summaryMost : 0
   return { least: bare + frame.least, most: bare + frame.most + shape + summary }
 }

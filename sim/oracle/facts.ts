@@ -1,5 +1,5 @@
 /** What the oracle knows besides the checker's ledger, from the log and from nothing of `src`: who is there. */
-import type { Event } from '../../src/model/event.ts'
+import type { Event, EventOf } from '../../src/model/event.ts'
 import type { SessionId } from '../../src/model/id.ts'
 import { mayCallByName, agents } from '../agents.ts'
 
@@ -18,6 +18,8 @@ export class Facts {
   readonly questions = new Map<string, 'asked' | 'answered'>()
   readonly drafts = new Map<string, SessionId>()
   readonly #agents = new Map<string, KnownAgent>()
+  /** Agents that were ever made. */
+  readonly hired = new Set<string>()
   madeCount = 0
 
   constructor() {
@@ -34,43 +36,25 @@ export class Facts {
   agent = (name: string): KnownAgent | undefined => this.#agents.get(name)
 
   apply(event: Event): void {
-    switch (event.type) {
-      case 'session.created':
-        this.sessions.add(event.session)
-        this.parents.set(event.session, event.parent)
-        return
-      case 'session.archived':
-        if (event.cause === 'deleted') this.deleted.add(event.session)
-        return
-      case 'session.adopted':
-        this.parents.set(event.session, event.parent)
-        if (event.revives === true) this.deleted.delete(event.session)
-        return
-      case 'agent.created':
-        this.madeCount += 1
-        this.#agents.set(event.agent, {
-          tools: event.definition.tools,
-          calls: true,
-          mayCall: null,
-          depthMax: 5,
-          prompt: event.definition.prompt,
-        })
-        return
-      case 'agent.deleted':
-        this.madeCount -= 1
-        this.#agents.delete(event.agent)
-        return
-      case 'question.asked':
-        this.questions.set(event.question, 'asked')
-        return
-      case 'question.answered':
-        this.questions.set(event.question, 'answered')
-        return
-      case 'message.drafted':
-        this.drafts.set(event.message.replace(/^msg_/, ''), event.session)
-        return
-      default:
-        return
+    if (event.type === 'session.created') {
+      this.sessions.add(event.session)
+      this.parents.set(event.session, event.parent)
     }
+    if (event.type === 'session.archived' && event.cause === 'deleted') this.deleted.add(event.session)
+    if (event.type === 'session.adopted') {
+      this.parents.set(event.session, event.parent)
+      if (event.revives === true) this.deleted.delete(event.session)
+    }
+    if (event.type === 'agent.created') this.#hire(event)
+    if (event.type === 'agent.deleted' && this.#agents.delete(event.agent)) this.madeCount -= 1
+    if (event.type === 'question.asked') this.questions.set(event.question, 'asked')
+    if (event.type === 'question.answered') this.questions.set(event.question, 'answered')
+    if (event.type === 'message.drafted') this.drafts.set(event.message.replace(/^msg_/, ''), event.session)
+  }
+
+  #hire({ agent, definition: { tools, prompt } }: EventOf<'agent.created'>): void {
+    this.madeCount += 1
+    this.hired.add(agent)
+    this.#agents.set(agent, { tools, calls: true, mayCall: null, depthMax: 5, prompt })
   }
 }

@@ -142,16 +142,14 @@ function* listWaits(
 function* listBounds({ ledger, limits, parent, ask, at }: Judged): Generator<Rule> {
   const { session } = findTarget(ask, parent.grant.agent)
   const open = [...ledger.listPending(parent.session)].filter(({ call }) => call?.background === false)
-  if (ask.act.background !== true)
-    yield ['too_many_calls', when(open.length >= limits.callsPerCallerMax)]
+  if (ask.act.background !== true) yield ['too_many_calls', when(open.length >= limits.callsPerCallerMax)]
   const flow = ledger.flow(parent.flow)
   if (session === null) yield ['too_many_descendants', when(flow.made >= limits.descendantsPerFlowMax)]
   const { jumpsMs } = ledger.jumps
   const countSince = (since: number): number => flow.callTimes.filter((opened) => opened > since).length
   const isFull = (slackMs: number): boolean => countSince(at - minuteMs + slackMs) >= limits.callsPerMinute
   yield ['rate_limited', isFull(jumpsMs + decidedMs) ? 'yes' : isFull(-jumpsMs) ? 'maybe' : 'no']
-  if (session !== null)
-    yield ['queue_full', when(ledger.countQueued(session) >= limits.queuedPerSessionMax)]
+  if (session !== null) yield ['queue_full', when(ledger.countQueued(session) >= limits.queuedPerSessionMax)]
 }
 
 function* listSizes(judged: Judged): Generator<Rule> {

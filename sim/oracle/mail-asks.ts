@@ -45,8 +45,7 @@ export class MailAsks {
 
   #checkChosen({ message, session }: EventOf<'message.accepted'>, act: AcceptAct): Broken {
     const waiting = this.#listWaiting(session)
-    const chosen =
-      act.id !== undefined ? mailId(act.id) : act.newest === true ? waiting.at(-1) : waiting[0]
+    const chosen = act.id !== undefined ? mailId(act.id) : act.newest === true ? waiting.at(-1) : waiting[0]
     return chosen === message
       ? null
       : `O7: ${message} is taken from ${session}, where ${chosen ?? 'nothing'} was asked for`

@@ -21,6 +21,7 @@ import { checkGranted, checkRoot } from './deadlines.ts'
 import { Effects } from './effects.ts'
 import { Facts } from './facts.ts'
 import { judgeCall, type CallAsk, type Judged } from './judge-call.ts'
+import { judgeDesk, type DeskAsk } from './judge-desk.ts'
 import { MailAsks } from './mail-asks.ts'
 import { Notices } from './notices.ts'
 import { OpenAsks } from './open-asks.ts'
@@ -61,14 +62,21 @@ export class Oracle {
     const session = main ? getMainSession(nameAgent(agent)) : null
     return this.asks.begin(`root ${index}`, () => {
       if (session !== null && this.facts.deleted.has(session)) return ['session_unknown']
-      const isFull =
-        session !== null && this.ledger.countQueued(session) >= this.limits.queuedPerSessionMax
+      const isFull = session !== null && this.ledger.countQueued(session) >= this.limits.queuedPerSessionMax
       return [isFull ? 'queue_full' : 'done', ...(this.#mayBeUnavailable ? ['store_unavailable'] : [])]
     })
   }
 
+  beginDesk = (ask: DeskAsk): ((answer: string | null) => Broken) => {
+    const { ledger, facts, limits } = this
+    const state = { ledger, facts, queuedMax: limits.queuedPerSessionMax, agentsMax: limits.agentsMadeMax }
+    const { do: deed, a, b } = ask.act
+    return this.asks.begin(`desk ${deed} ${a} ${b}`, () => judgeDesk(state, ask))
+  }
+
   checkThinking = (turn: TurnId, node: NodeId): Broken => this.#spending.checkBegun(this.ledger, turn, node)
-  think = (turn: TurnId, tokens: number, over: number): void => this.#spending.spend(turn, tokens, over)
+  think = (turn: TurnId, text: string, tokens: number, over: number): void =>
+    this.#spending.think(turn, text, tokens, over)
   checkTold = (id: CallId | TurnId, outcome: string, text: string | null): Broken =>
     this.answers.checkTold(id, outcome, text)
 
@@ -90,20 +98,10 @@ export class Oracle {
   }
 
   #checkOne(event: Event, at: number): Broken {
-    switch (event.type) {
-      case 'call.opened':
-      case 'call.refused':
-        return this.#checkCall(event, at)
-      case 'step.ended':
-        this.#spending.applyStep(event)
-        return null
-      case 'turn.ended':
-        return this.#spending.checkEnd(this.ledger, event)
-      case 'message.sent':
-        return this.#checkRoot(event, at)
-      default:
-        return null
-    }
+    if (event.type === 'call.opened' || event.type === 'call.refused') return this.#checkCall(event, at)
+    if (event.type === 'step.ended') return this.#spending.applyStep(event)
+    if (event.type === 'turn.ended') return this.#spending.checkEnd(this.ledger, event)
+    return event.type === 'message.sent' ? this.#checkRoot(event, at) : null
   }
 
   #checkCall(event: EventOf<'call.opened' | 'call.refused'>, at: number): Broken {

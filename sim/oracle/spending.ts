@@ -9,11 +9,14 @@ import { count } from '../count.ts'
 
 /** What the simulated model takes for a summary. */
 export const summaryTokens = 10
+export const summaryWords = 'a summary of'
+const summaryPattern = new RegExp(`^${summaryWords} \\d+$`)
 
 export class Spending {
   /** What drivers said they used, also where nobody recorded it, and by how much they went too far. */
   readonly #spent = new Map<TurnId, number>()
   readonly #over = new Map<TurnId, number>()
+  readonly #costs = new Map<string, number>()
   readonly #summaries = new Set<TurnId>()
   readonly #recorded = new Map<TurnId, number>()
 
@@ -27,7 +30,13 @@ export class Spending {
     return left > 0 ? null : `O4: ${turn} begins a request with ${left} of ${max} tokens left`
   }
 
-  spend(turn: TurnId, tokens: number, over: number): void {
+  /** What a request took; `text` is what it said. */
+  think(turn: TurnId, text: string, tokens: number, over: number): void {
+    this.#costs.set(text, tokens)
+    this.#spend(turn, tokens, over)
+  }
+
+  #spend(turn: TurnId, tokens: number, over: number): void {
     count(this.#spent, turn, tokens)
     if (over > 0) count(this.#over, turn, over)
   }
@@ -36,14 +45,22 @@ export class Spending {
   expectSummary(turn: TurnId): void {
     if (this.#summaries.has(turn)) return
     this.#summaries.add(turn)
-    this.spend(turn, summaryTokens, summaryTokens)
+    this.#spend(turn, summaryTokens, summaryTokens)
   }
 
   /** With what no event tells yet. */
   estimate = (turn: LedgerTurn): number => Math.max(turn.used, this.#spent.get(turn.id) ?? 0)
 
-  applyStep({ turn, usage }: EventOf<'step.ended'>): void {
-    if (turn !== null && usage !== null) count(this.#recorded, turn, usage.input + usage.output)
+  /** A request costs what its model said. */
+  applyStep({ turn, kind, output, usage }: EventOf<'step.ended'>): Broken {
+    if (turn === null || kind === 'tool') return null
+    const charged = usage === null ? 0 : usage.input + usage.output
+    count(this.#recorded, turn, charged)
+    const { text } = output as { text: string }
+    const known = kind === 'model' ? this.#costs.get(text) : summaryPattern.test(text) ? summaryTokens : 0
+    return known === charged
+      ? null
+      : `O4: ${turn} is charged ${charged} tokens for "${text}", which took ${known ?? 'nobody knows how many'}`
   }
 
   /** Before the turn ends in the ledger. */

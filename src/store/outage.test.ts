@@ -168,6 +168,26 @@ test('a log that is moved away while in use is noticed before the next yes, and 
   expect(store.lastSeq()).toBe((await store.read(0, {}, 100)).events.length)
 })
 
+test('R2: a caller was told of an end whose commit had failed, because it was in the log all the same', async () => {
+  const directory = scratch()
+  const { store, later } = opened(directory)
+  onTestFinished(() => store.close())
+  await append(store, created('ses_kept'))
+  const [file, away] = [join(directory, 'tieline.db'), join(directory, 'away.db')]
+  renameSync(file, away)
+  await catchRefusal(append(store, created('ses_unsure')))
+  // Its commit was made before the fault was found.
+  expect(store.db.prepare('select count(*) as n from log').get()).toEqual({ n: 2 })
+  expect(await sessionsIn(store)).toEqual(['ses_kept'])
+  expect(await store.event(2)).toBeNull()
+  expect(await store.read(0, {}, 1)).toMatchObject({ next: 1, more: false })
+  renameSync(away, file)
+  later()
+  await append(store, created('ses_after'))
+  expect(await sessionsIn(store)).toEqual(['ses_kept', 'ses_unsure', 'ses_after'])
+  expect((await store.event(2))?.event.session).toBe('ses_unsure')
+})
+
 test('the file that commits go to first is deleted while it is in use: nobody is told yes', async () => {
   const directory = scratch()
   const { store } = opened(directory)

@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { DamagedRow } from '../model/damaged-row.ts'
 import type { Millis } from '../model/id.ts'
 import type { Lists } from '../runtime/kernel/lists-port.ts'
-import type { Cleaner, Store } from '../runtime/kernel/store-port.ts'
+import type { Cleaner, EventPage, Store } from '../runtime/kernel/store-port.ts'
 import { CommitQueue, type QueueOptions } from './commit-queue.ts'
 import { selectEntriesGently } from './entries.ts'
 import { prepareFacts } from './fact-statements.ts'
@@ -39,6 +39,7 @@ export function sqliteStore({ directory, onDamage = () => undefined, ...given }:
   const { reader } = files
   const committed = reader === files.db ? queue.writer.facts : prepareFacts(reader)
   const reading = (): Reading => ({ sql: committed, now: now(), held: null })
+  const reads = prepareReads(reader)
   let closing: Promise<void> | null = null
   const close = async (): Promise<void> => {
     await queue.drain()
@@ -47,7 +48,12 @@ export function sqliteStore({ directory, onDamage = () => undefined, ...given }:
     files.release()
   }
   return {
-    ...prepareReads(reader),
+    ...reads,
+    event: async (seq) => (seq > queue.seq ? null : reads.event(seq)),
+    read: async (after, filter, limit) => {
+      const page = await reads.read(after, filter, limit)
+      return queue.outage.isOver() ? page : cutPage(page, queue.seq)
+    },
     lists: prepareLists(reader),
     get db() {
       return queue.writer.db
@@ -68,3 +74,14 @@ export function sqliteStore({ directory, onDamage = () => undefined, ...given }:
     close: () => (closing ??= close()),
   }
 }
+
+/**
+ * R2: a commit that reported a fault may be there all the same, and may be lost with the machine. Until that is
+ * known nobody reads of it, because who does takes it for a yes.
+ */
+const cutPage = (page: EventPage, durable: number): EventPage => ({
+  ...page,
+  events: page.events.filter(({ seq }) => seq <= durable),
+  next: Math.min(page.next, durable),
+  more: page.more && page.next < durable,
+})
