@@ -106,14 +106,15 @@ export class Checker {
 
   #checkLaws(written: Written): void {
     try {
+      // The oracle speaks last: a law says more of why something is wrong.
+      let judged: Broken = null
       for (const event of written.events) {
-        const broken =
-          checkBefore(this.ledger, event, written, this.#limits) ?? this.oracle.checkBefore(event, written.at)
+        const broken = checkBefore(this.ledger, event, written, this.#limits)
         if (broken !== null) return this.fail(broken)
+        judged ??= this.oracle.checkBefore(event, written.at)
         this.ledger.apply(event, written.at)
       }
-      const broken = checkAfter(this.ledger, written) ?? this.oracle.checkAfter()
-      if (broken !== null) this.fail(broken)
+      this.note(checkAfter(this.ledger, written) ?? judged ?? this.oracle.checkAfter())
     } catch (error) {
       this.fail(error instanceof Error ? error.message : String(error))
     }

@@ -33,7 +33,7 @@ export function checkGranted(judged: Judged, event: EventOf<'call.opened'>): Bro
       : tokensMax !== null && tokensMax <= most && tokensMax >= least
   return isRight
     ? null
-    : `O5: ${event.call} may use ${tokensMax ?? 'any'} tokens, and was to be given ${least ?? 'any'} to ${most ?? 'any'}`
+    : `O5: ${event.call} may use ${tokensMax ?? 'any'} tokens; right is ${least ?? 'any'} to ${most ?? 'any'}`
 }
 
 export function checkRoot(
@@ -46,7 +46,7 @@ export function checkRoot(
   const until = timeoutMs === undefined ? null : at + timeoutMs
   const off = (event.deadline ?? 0) - (until ?? 0)
   if ((event.deadline === null) !== (until === null) || Math.abs(off) > decidedMs + jumpsMs)
-    return `O5: ${event.message} may take until ${event.deadline ?? 'any time'}, and its sender said ${until ?? 'nothing'}`
+    return `O5: ${event.message} may take until ${event.deadline ?? 'ever'}; its sender said ${until ?? 'nothing'}`
   const tokens = Math.min(maxTokens ?? Infinity, flowTokensMax ?? Infinity)
   return (event.grant.tokensMax ?? Infinity) === tokens
     ? null
