@@ -112,6 +112,8 @@ const judges: { readonly [K in (typeof deskDeeds)[number]]: Judge } = {
   dismiss({ facts }, { act: { a, b } }) {
     return facts.agent(nameHired(a, b)) === undefined ? ['agent_unknown', 'done'] : ['done']
   },
+  // One that is not over cannot be seen; one that is not there is no refusal.
+  see: (_, { act }) => (act.a % 4 === 0 ? ['done'] : ['done', 'bad_input']),
   answer({ facts }) {
     const asked = [...facts.questions.values()]
     const answered = asked.includes('answered') ? ['question_answered'] : []

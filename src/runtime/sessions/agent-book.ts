@@ -32,7 +32,9 @@ export type AgentMaker = {
 }
 
 export type AgentBook = Agents & {
+  /** Reads them from the log. */
   load(lists: Lists): Promise<void>
+  /** A hint that does not say what was appended makes it read again what it has loaded. */
   apply(hint: Hint): void
   made(id: string): Made | undefined
   all(): Made[]
@@ -55,6 +57,14 @@ export function agentBook(
       report(fault)
     }
   }
+  let loaded: Lists | null = null
+  const load = async (lists: Lists): Promise<void> => {
+    loaded = lists
+    for (const { created, at, deleted } of (await lists.agentRows()).toSorted((a, b) => a.at - b.at)) {
+      if (!deleted) add(created, at)
+      else if (made.delete(created.agent)) renew()
+    }
+  }
   return {
     get: (name) => made.get(name)?.agent ?? configured.get(name),
     names: () => names,
@@ -73,12 +83,11 @@ export function agentBook(
         configured.get(idOrName)
       )
     },
-    async load(lists) {
-      for (const { created, at, deleted } of (await lists.agentRows()).toSorted((a, b) => a.at - b.at))
-        if (!deleted) add(created, at)
-    },
+    load,
     apply(hint) {
       if (hint.kind !== 'appended') return
+      // Of a commit that reported a fault and was kept, or of another process.
+      if (hint.events === undefined && loaded !== null) load(loaded).catch(report)
       for (const event of hint.events ?? []) {
         if (event.type === 'agent.created') add(event, hint.at ?? 0)
         if (event.type === 'agent.deleted' && made.delete(event.agent)) renew()
@@ -148,8 +157,10 @@ export async function createAgent(
       return null
     }),
   )
-  const made = book.made(id)
   if (refusal !== null) return refusal
+  // Made by a try that was answered with a fault: nobody told the book.
+  if (book.made(id) === undefined) await book.load(runtime.lists)
+  const made = book.made(id)
   if (made === undefined) return agentUnknown(id, book.names())
   return made.agent.title === ask.name
     ? showAgent(made.agent, 'api', made.at)

@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest'
+import { world } from '../../../test/kits/world.ts'
+import { Agent } from '../../model/agent.ts'
+import type { Driver } from '../kernel/ports.ts'
+import { agentBook, createAgent, type AgentBook } from './agent-book.ts'
+
+const driver: Driver = { run: () => Promise.reject(new Error('nobody runs it')) }
+
+/** As one that hears of nothing: not of a commit that reported a fault, and not of another process. */
+const deafBook = (): AgentBook =>
+  agentBook(
+    { get: () => undefined, names: () => [], driver: () => driver },
+    {
+      define: (name, { title, prompt }) => Agent.parse({ name, title, prompt, driver: 'x' }),
+      driver: () => driver,
+      isThere: () => true,
+    },
+  )
+
+const ask = { name: 'Scribe', system: 'You write.', description: '', model: null, tools: null, id: 'one' }
+
+test('an agent whose first try was answered with a fault was unknown to its second try', async () => {
+  const w = await world({ agents: {} })
+  const book = deafBook()
+  expect(await createAgent(w.node.runtime, book, ask, '/')).toMatchObject({ id: 'agent_one' })
+  expect(book.names()).toEqual(['agent_one'])
+  expect(await createAgent(w.node.runtime, book, ask, '/')).toMatchObject({ id: 'agent_one' })
+})
+
+test('a hint that does not say what was appended makes the book read the log again', async () => {
+  const w = await world({ agents: {} })
+  const [writer, reader] = [deafBook(), deafBook()]
+  await reader.load(w.node.runtime.lists)
+  await createAgent(w.node.runtime, writer, ask, '/')
+  expect(reader.names()).toEqual([])
+  reader.apply({ kind: 'appended' })
+  await w.rest()
+  expect(reader.names()).toEqual(['agent_one'])
+  const deleted = {
+    type: 'agent.deleted',
+    session: 'ses_main-agent_one',
+    turn: null,
+    agent: 'agent_one',
+  } as const
+  await w.store.transact(['session:ses_main-agent_one'], async (tx) => tx.append(deleted))
+  reader.apply({ kind: 'appended' })
+  await w.rest()
+  expect(reader.names()).toEqual([])
+})
