@@ -17,7 +17,7 @@ import { isDiskFault } from './disk-fault.ts'
 import { createTx, need, type Reading } from './facts.ts'
 import { collectHints } from './hints.ts'
 import { findLastSeq } from './log-row.ts'
-import { trackOutage, type Outage } from './outage.ts'
+import { trackDisk, type Outage } from './outage.ts'
 import { WorkQueue } from './work-queue.ts'
 import { createWriter, reopenWriter, type OpenFiles, type Writer } from './writer.ts'
 
@@ -64,7 +64,7 @@ export class CommitQueue {
     this.#files = files
     this.#options = options
     this.writer = createWriter(files.db)
-    this.outage = trackOutage(files.file?.path ?? ':memory:', options, options.onHealth)
+    this.outage = trackDisk(files.file?.path ?? ':memory:', options, options.onHealth)
     this.seq = findLastSeq(files.reader)
   }
 
@@ -259,7 +259,7 @@ export class CommitQueue {
   }
 }
 
-function serialise(events: readonly Event[]): string {
+export function serialise(events: readonly Event[]): string {
   try {
     return JSON.stringify(events)
   } catch (cause) {

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 export class FileGone extends Error {}
 
 /** Whether waiting can help: a damaged file, and one that was replaced, need a person and a restart. */
-type FaultWords = { reason: string; cure: string; passes: boolean }
+export type FaultWords = { reason: string; cure: string; passes: boolean }
 
 const codes = {
   busy: 5,

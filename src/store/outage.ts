@@ -5,7 +5,7 @@
 import { dirname } from 'node:path'
 import type { Millis } from '../model/id.ts'
 import { StoreUnavailable, type StoreHealth } from '../runtime/kernel/store-health.ts'
-import { faultWords, freeBytesAt } from './disk-fault.ts'
+import { faultWords, freeBytesAt, type FaultWords } from './disk-fault.ts'
 
 const retryMsMin = 100
 const retryMsMax = 5000
@@ -23,11 +23,23 @@ export type Outage = {
   end(): void
 }
 
+type Clocks = { now: () => Millis; elapsed: () => Millis }
+type Explained = FaultWords & { freeBytes: number | null }
+
+/** Of a store in a file. */
+export const trackDisk = (file: string, clocks: Clocks, onChange: (health: StoreHealth) => void): Outage =>
+  trackOutage(file, clocks, onChange, (cause) => {
+    const freeBytes = file === ':memory:' ? null : freeBytesAt(dirname(file))
+    return { ...faultWords(cause, freeBytes), freeBytes }
+  })
+
 /** `now` is for the record, `elapsed` for the pauses. */
 export function trackOutage(
-  file: string,
-  { now, elapsed }: { now: () => Millis; elapsed: () => Millis },
+  path: string,
+  { now, elapsed }: Clocks,
   onChange: (health: StoreHealth) => void,
+  explain: (cause: unknown) => Explained,
+  pauseMsMax = retryMsMax,
 ): Outage {
   let current: { since: Millis; fault: StoreUnavailable; retryAt: Millis } | null = null
   let tries = 0
@@ -39,20 +51,19 @@ export function trackOutage(
   return {
     health,
     begin(cause) {
-      const freeBytes = file === ':memory:' ? null : freeBytesAt(dirname(file))
-      const { reason, cure, passes } = faultWords(cause, freeBytes)
+      const { reason, cure, passes, freeBytes } = explain(cause)
       if (current === null && elapsed() - soundSince >= soundMsMin) tries = 0
-      const pauseMs = passes ? Math.min(retryMsMax, retryMsMin * 2 ** tries) : Infinity
+      const pauseMs = passes ? Math.min(pauseMsMax, retryMsMin * 2 ** tries) : Infinity
       tries = Math.min(tries + 1, 10)
       const changed = current === null || current.fault.refusal.reason !== reason
       const fault = new StoreUnavailable(
         {
           code: 'store_unavailable',
-          path: file,
+          path,
           reason,
           cure: passes ? `${cure} ${goesOn}` : cure,
           freeBytes,
-          retryInMs: Math.min(pauseMs, retryMsMax),
+          retryInMs: Math.min(pauseMs, pauseMsMax),
         },
         { cause },
       )

@@ -20,15 +20,17 @@ type SqliteOptions = Partial<QueueOptions> & {
   onDamage?: (fault: DamagedRow) => void
 }
 
-/** What tests, the simulator and `rebuild` may also do. */
-export type SqliteStore = Store & {
+/** What a line needs of its store besides the port: lists, and the file with its views. */
+export type OpenStore = Store & {
   readonly lists: Lists
   readonly db: DatabaseSync
   readonly commits: () => number
 }
 
+export type SqliteStore = OpenStore
+
 /** Where nothing has to be taken out of events. */
-const cleanAlready: Cleaner = { clean: () => null, inspect: () => Promise.resolve(null) }
+export const cleanAlready: Cleaner = { clean: () => null, inspect: () => Promise.resolve(null) }
 
 export function sqliteStore({ directory, onDamage = () => undefined, ...given }: SqliteOptions): SqliteStore {
   const files = openFiles(directory, onDamage)

@@ -1,0 +1,109 @@
+/**
+ * One connection to PostgreSQL. It is thrown away after any fault: a client that reconnects by itself would run
+ * the rest of a transaction outside of it.
+ */
+import pg from 'pg'
+
+/** The connection is gone, or cannot be made. Whether what it was asked last was done, nobody knows. */
+export class LinkFault extends Error {}
+
+export type Row = Record<string, string | null>
+export type Answer = { command: string; rows: Row[] }
+
+export type Link = {
+  /** Several statements in one flight. Rejects with a LinkFault, or with what PostgreSQL said. */
+  run(sql: string): Promise<Answer[]>
+  readonly isOpen: () => boolean
+  close(): void
+}
+
+export type LinkOptions = {
+  /** `postgres://…`; what it leaves out comes from the variables `PG…`, as everywhere. */
+  url: string
+  /** How long one flight may take. */
+  flightMsMax?: number
+  onNotice?: (payload: string) => void
+  onEnd?: () => void
+}
+
+const connectMsMax = 3000
+const flightMs = 5000
+
+/**
+ * A process that is frozen in a transaction would keep its keys from all others: PostgreSQL ends it. Who waits
+ * for a key gives up before its own flight does, so that it knows why.
+ */
+const settings = (flightMsMax: number): string =>
+  `set idle_in_transaction_session_timeout = 1000; set lock_timeout = ${Math.floor(flightMsMax * 0.8)};
+   set statement_timeout = ${flightMsMax}; set synchronous_commit = on; set client_encoding = 'UTF8';
+   set default_transaction_isolation = 'read committed'; set standard_conforming_strings = on`
+
+/** Everything comes as text, so that no number loses digits on its way. */
+const asText = { getTypeParser: () => (value: unknown) => value } as unknown as pg.CustomTypesConfig
+
+export async function connect({ url, flightMsMax = flightMs, ...on }: LinkOptions): Promise<Link> {
+  const client = new pg.Client({
+    ...(url === '' ? {} : { connectionString: url }),
+    application_name: 'tieline',
+    connectionTimeoutMillis: connectMsMax,
+    query_timeout: flightMsMax + 1000,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 1000,
+    types: asText,
+  })
+  let isOpen = true
+  const end = (): void => {
+    if (!isOpen) return
+    isOpen = false
+    client.end().catch(() => undefined) // It is gone anyway.
+    // Where the other end says nothing any more, a polite end would wait for it.
+    ;(client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy()
+    on.onEnd?.()
+  }
+  client.on('error', end)
+  client.on('end', end)
+  client.on('notification', ({ payload }) => on.onNotice?.(payload ?? ''))
+  /** One flight after the other. */
+  let last: Promise<unknown> = Promise.resolve()
+  const run = (sql: string): Promise<Answer[]> => {
+    const flight = last.then(() => fly(sql))
+    last = flight.catch(() => undefined)
+    return flight
+  }
+  const fly = async (sql: string): Promise<Answer[]> => {
+    if (!isOpen) throw new LinkFault('the connection has ended')
+    try {
+      const answers = (await client.query(sql)) as unknown as Answer | Answer[]
+      return Array.isArray(answers) ? answers : [answers]
+    } catch (cause) {
+      // PostgreSQL's own words carry a code of five; the classes 08, 53, 57 and 58 are about the server itself.
+      const code = (cause as { code?: unknown }).code
+      const isAnswer = typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code)
+      end()
+      if (isAnswer && !/^(?:08|53|57|58|25P0[34]|XX)/.test(code)) throw cause
+      throw new LinkFault((cause as Error).message, { cause })
+    }
+  }
+  try {
+    await client.connect()
+    await run(settings(flightMsMax))
+  } catch (cause) {
+    end()
+    throw cause instanceof LinkFault ? cause : new LinkFault((cause as Error).message, { cause })
+  }
+  return { run, isOpen: () => isOpen, close: end }
+}
+
+/** A text between marks that it does not have in it: whatever it says, nothing of it is read as SQL. */
+export function quote(text: string): string {
+  let mark = '$t$'
+  for (let n = 1; text.includes(mark); n += 1) mark = `$t${n}$`
+  // A text that ends with `$` would join the mark.
+  return text.endsWith('$') || text.includes('\0') ? pg.escapeLiteral(text) : `${mark}${text}${mark}`
+}
+
+/** Where it is, without the password. */
+export function describePlace(url: string): string {
+  const { host, port, database } = new pg.Client(url === '' ? {} : { connectionString: url })
+  return `postgres://${host}:${port}/${database ?? ''}`
+}
