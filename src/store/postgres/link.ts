@@ -3,6 +3,7 @@
  * the rest of a transaction outside of it.
  */
 import pg from 'pg'
+import { contained } from '../../model/contained.ts'
 
 /** The connection is gone, or cannot be made. Whether what it was asked last was done, nobody knows. */
 export class LinkFault extends Error {}
@@ -52,9 +53,12 @@ export async function connect({ url, flightMsMax = flightMs, ...on }: LinkOption
     types: asText,
   })
   let isOpen = true
+  const gone = Promise.withResolvers<never>()
+  gone.promise.catch(() => undefined) // Only what is under way has to know.
   const end = (): void => {
     if (!isOpen) return
     isOpen = false
+    gone.reject(new LinkFault('the connection has ended'))
     client.end().catch(() => undefined) // It is gone anyway.
     // Where the other end says nothing any more, a polite end would wait for it.
     ;(client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy()
@@ -62,7 +66,8 @@ export async function connect({ url, flightMsMax = flightMs, ...on }: LinkOption
   }
   client.on('error', end)
   client.on('end', end)
-  client.on('notification', ({ payload }) => on.onNotice?.(payload ?? ''))
+  const hear = ({ payload }: pg.Notification): void => on.onNotice?.(payload ?? '')
+  client.on('notification', contained(end, hear))
   /** One flight after the other. */
   let last: Promise<unknown> = Promise.resolve()
   const run = (sql: string): Promise<Answer[]> => {
@@ -73,7 +78,9 @@ export async function connect({ url, flightMsMax = flightMs, ...on }: LinkOption
   const fly = async (sql: string): Promise<Answer[]> => {
     if (!isOpen) throw new LinkFault('the connection has ended')
     try {
-      const answers = (await client.query(sql)) as unknown as Answer | Answer[]
+      const asked = client.query(sql) as unknown as Promise<Answer | Answer[]>
+      asked.catch(() => undefined) // Where the connection ends first, nobody asks any more.
+      const answers = await Promise.race([asked, gone.promise])
       return Array.isArray(answers) ? answers : [answers]
     } catch (cause) {
       // PostgreSQL's own words carry a code of five; the classes 08, 53, 57 and 58 are about the server itself.
@@ -97,9 +104,9 @@ export async function connect({ url, flightMsMax = flightMs, ...on }: LinkOption
 /** A text between marks that it does not have in it: whatever it says, nothing of it is read as SQL. */
 export function quote(text: string): string {
   let mark = '$t$'
-  for (let n = 1; text.includes(mark); n += 1) mark = `$t${n}$`
-  // A text that ends with `$` would join the mark.
-  return text.endsWith('$') || text.includes('\0') ? pg.escapeLiteral(text) : `${mark}${text}${mark}`
+  // Its end and the mark together must not be one that comes earlier.
+  for (let n = 1; `${text}${mark}`.indexOf(mark) < text.length; n += 1) mark = `$t${n}$`
+  return `${mark}${text}${mark}`
 }
 
 /** Where it is, without the password. */

@@ -189,7 +189,7 @@ class Cluster {
     )
     this.setNow(lease.now)
     this.beating.add(node)
-    await queue.locally(() => this.#replica.setLeases([lease]))
+    await queue.locally(() => this.#replica.setLease(lease))
   }
 
   close(): Promise<void> {
@@ -203,7 +203,7 @@ class Cluster {
       const { places, beating } = this
       const link = this.#write
       try {
-        for (const node of beating) await beat(link, places, node, 0, { until: 0 })
+        for (const node of beating) await beat(link, places, node, 0)
         await forgetNodes(link, places, this.now() - nodesKeptMs)
         if (beating.size > 0) await link.run(`notify ${places.channel}, 'end news'`)
       } catch {

@@ -3,29 +3,18 @@
  * this node's own views, and appends and commits in one flight. R2: answers, refusals and throws alike are
  * delivered after the commit. Views follow the commit, so that they are never ahead of the log (R10).
  */
-import assert from 'node:assert/strict'
 import type { Event } from '../../model/event.ts'
-import type { Millis, SessionId } from '../../model/id.ts'
-import { AppendFault, NeedsKeys, type Hint, type Key, type Tx } from '../../runtime/kernel/store-port.ts'
-import { applyAll } from '../apply.ts'
-import { serialise, type QueueOptions } from '../commit-queue.ts'
+import type { Millis } from '../../model/id.ts'
+import { AppendFault, type Hint, type Key, type Tx } from '../../runtime/kernel/store-port.ts'
+import type { QueueOptions } from '../commit-queue.ts'
 import { StoreFault } from '../directory.ts'
-import { isDiskFault } from '../disk-fault.ts'
-import { createTx, need, type Reading } from '../facts.ts'
-import { collectHints } from '../hints.ts'
 import type { Outage } from '../outage.ts'
+import { decideGroup, type Decided, type Settled } from './decide.ts'
 import { needsEverything, takeGroup, type Job } from './group.ts'
 import { LinkFault, type Link } from './link.ts'
-import { appendAndCommit, beginWith, readTail, rollBack, rowsPerRead } from './remote.ts'
-import type { Appended, News } from './remote.ts'
+import { appendAndCommit, beginWith, readTail, rollBack, rowsPerRead, type News } from './remote.ts'
 import type { Replica } from './replica.ts'
 import type { Places } from './schema.ts'
-
-type Settled = { job: Job; ok: boolean; value: unknown }
-/** What a group decided and wants to append. `rows` are numbered as if nobody came between. */
-type Decided = { settled: Settled[]; again: Again[]; rows: Appended[]; hints: Hint[] }
-/** A work that runs again: with more keys, or when its texts were looked at. */
-type Again = { job: Job; keys: readonly Key[] } | { job: Job; events: readonly Event[] }
 
 export type ClusterOptions = Omit<QueueOptions, 'onHealth'> & {
   places: Places
@@ -56,7 +45,6 @@ export class GroupQueue {
   #looking: { resolve: () => void; reject: (fault: unknown) => void }[] = []
   #busy = false
   #closed = false
-  #inWork = false
 
   constructor(replica: Replica, options: ClusterOptions) {
     this.#replica = replica
@@ -169,9 +157,10 @@ export class GroupQueue {
         }
         sent = null
         this.#deliver([], theirs)
-        const decided = await this.#decide(group, this.#options.setNow(news.now))
+        const now = this.#options.setNow(news.now)
+        const decided = await decideGroup(this.#replica, this.#options.cleaner, group, now)
         if (decided.rows.length === 0) {
-          this.#undo()
+          this.#replica.undo()
           // It has read what was committed, and nothing else: nobody has to wait for its end.
           rollBack(link).catch(() => undefined)
         } else {
@@ -180,7 +169,7 @@ export class GroupQueue {
         }
         return this.#finish(decided, decided.hints)
       } catch (error) {
-        this.#undo()
+        this.#replica.undo()
         const fault = error instanceof AppendFault ? error.cause : error
         if (!isPassing(fault) || elapsed() - since > patienceMs || !outage.isOver())
           return this.#fail(fault, group)
@@ -219,82 +208,6 @@ export class GroupQueue {
     }
   }
 
-  /** Runs the works and folds what they append, in a transaction of the views that stays open. */
-  async #decide(group: readonly Job[], now: Millis): Promise<Decided> {
-    const { writer } = this.#replica
-    let jobs = group
-    for (;;) {
-      const decided: Decided = { settled: [], again: [], rows: [], hints: [] }
-      writer.begin.run()
-      // A work may await only `tx`, or it would hold its keys longer than it must.
-      const watch = setImmediate(() =>
-        assert(!this.#inWork, 'a transaction awaited something other than its facts'),
-      )
-      let current: Job | undefined
-      try {
-        for (const job of jobs) {
-          current = job
-          await this.#decideOne(job, now, decided)
-        }
-        return decided
-      } catch (cause) {
-        this.#undo()
-        // What one work appends cannot be written: the others run again without it.
-        if (!(cause instanceof AppendFault) || isDiskFault(cause.cause)) throw cause
-        current?.reject(cause)
-        jobs = jobs.filter((job) => job !== current)
-      } finally {
-        clearImmediate(watch)
-      }
-    }
-  }
-
-  async #decideOne(job: Job, now: Millis, decided: Decided): Promise<void> {
-    const { writer } = this.#replica
-    const held = needsEverything(job) ? null : new Set<string>(job.keys)
-    const reading: Reading = { sql: writer.facts, now, held }
-    const events: Event[] = []
-    try {
-      this.#inWork = true
-      const value = await job.work(createTx(reading, events))
-      this.#inWork = false
-      const clean = events.length === 0 ? null : this.#options.cleaner.clean(events, job.known)
-      if (clean === undefined) decided.again.push({ job, events })
-      else {
-        this.#append(clean ?? events, reading, decided)
-        decided.settled.push({ job, ok: true, value })
-      }
-    } catch (error) {
-      this.#inWork = false
-      if (error instanceof NeedsKeys && held !== null)
-        decided.again.push({ job, keys: [...new Set([...job.keys, ...error.keys])] })
-      else if (error instanceof AppendFault && error.cause !== undefined) throw error
-      else decided.settled.push({ job, ok: false, value: error })
-    }
-  }
-
-  #append(events: readonly Event[], reading: Reading, { rows, hints }: Decided): void {
-    if (events.length === 0) return
-    const { writer, seq } = this.#replica
-    const at = reading.now
-    const sessions = new Set<SessionId>(events.map(({ session }) => session))
-    // A timeline is written only under its session's key, so that its order means something.
-    need(
-      reading,
-      Array.from(sessions, (session): Key => `session:${session}`),
-    )
-    const text = serialise(events)
-    const upTo = (rows.at(-1)?.upTo ?? 0) + events.length
-    try {
-      writer.log.run(seq + upTo, at, text)
-      applyAll(writer.writes, { seq: seq + upTo, at }, events, sessions)
-    } catch (cause) {
-      throw new AppendFault(`an event could not be recorded (${(cause as Error).message})`, { cause })
-    }
-    rows.push({ upTo, at, text })
-    collectHints(events, { first: seq + upTo - events.length + 1, at }, hints)
-  }
-
   async #commit(link: Link, decided: Decided, mark: string): Promise<void> {
     const replica = this.#replica
     const before = await appendAndCommit(link, this.#options.places, decided.rows, mark)
@@ -306,16 +219,11 @@ export class GroupQueue {
       return
     }
     // Others committed in between, with other keys. What was decided holds; its numbers are others.
-    this.#undo()
+    this.#replica.undo()
     decided.hints.length = 0
     const news = await readTail(link, this.#options.places, replica.seq)
     decided.hints.push(...this.#take(news))
     if (news.rows.length === rowsPerRead) await this.#readOn(link)
-  }
-
-  #undo(): void {
-    const { db } = this.#replica.writer
-    if (db.isTransaction) db.exec('rollback')
   }
 
   #hold(job: Job, events: readonly Event[]): void {
@@ -353,7 +261,7 @@ export class GroupQueue {
   }
 
   #fail(fault: unknown, group: readonly Job[]): void {
-    this.#undo()
+    this.#replica.undo()
     const unavailable = this.#options.outage.begin(fault)
     for (const job of [...group, ...this.#jobs.splice(0)]) job.reject(unavailable)
     for (const { reject } of this.#looking.splice(0)) reject(unavailable)

@@ -27,6 +27,10 @@ export type Replica = {
   lastRow(): LogRow | null
   /** Folds rows that others committed, in one transaction. */
   take(rows: readonly LogRow[], hints: Hint[]): void
+  /** Takes back what an open transaction has written. */
+  undo(): void
+  setLease(lease: Lease): void
+  /** All that there are: whose is missing has none. */
   setLeases(leases: readonly Lease[]): void
   close(): void
 }
@@ -98,6 +102,14 @@ function present(
   const writer = createWriter(db)
   db.exec('update nodes set until = 0')
   const leases = new Map<string, number>()
+  const write = (rows: readonly Lease[]): void => {
+    const changed = rows.filter(({ id, until }) => leases.get(id) !== until)
+    if (changed.length === 0) return
+    inTransaction(writer, () => {
+      for (const { id, until } of changed) writer.heartbeat.run(id, until)
+    })
+    for (const { id, until } of changed) leases.set(id, until)
+  }
   const replica: Replica = {
     writer,
     reader,
@@ -118,13 +130,14 @@ function present(
       })
       replica.seq = rows.at(-1)?.seq ?? replica.seq
     },
+    undo() {
+      if (db.isTransaction) db.exec('rollback')
+    },
+    setLease: (lease) => write([lease]),
     setLeases(rows) {
-      const changed = rows.filter(({ id, until }) => leases.get(id) !== until)
-      if (changed.length === 0) return
-      inTransaction(writer, () => {
-        for (const { id, until } of changed) writer.heartbeat.run(id, until)
-      })
-      for (const { id, until } of changed) leases.set(id, until)
+      const there = new Set(rows.map(({ id }) => id))
+      const gone = [...leases.keys()].filter((id) => !there.has(id)).map((id) => ({ id, until: 0 }))
+      write([...rows, ...gone])
     },
     close() {
       reader.close()

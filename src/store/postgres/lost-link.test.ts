@@ -1,0 +1,121 @@
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { clusterKit, nextSchema, texts, until } from '../../../test/kits/cluster.ts'
+import { startPostgres } from '../../../test/kits/postgres.ts'
+import { append, created, keysOf, sent } from '../../../test/kits/store.ts'
+import { tcpProxy } from '../../../test/kits/tcp-proxy.ts'
+import type { SessionId } from '../../model/id.ts'
+import { StoreUnavailable } from '../../runtime/kernel/store-health.ts'
+import { systemClock } from '../../runtime/kernel/system-clock.ts'
+import { viewsEqual } from '../rebuild.ts'
+
+const postgres = await startPostgres()
+afterAll(() => postgres?.stop())
+const { open } = clusterKit(postgres)
+
+describe.skipIf(postgres === null)('a node that loses its database', () => {
+  const through = async (schema: string) => {
+    const proxy = await tcpProxy(postgres?.port ?? 0)
+    onTestFinished(() => proxy.close())
+    const url = `postgres://tieline@127.0.0.1:${proxy.port}/postgres`
+    return { proxy, store: await open(schema, { url }) }
+  }
+
+  test('R2: a commit whose answer was lost is found in the log, and is there once', async () => {
+    const { proxy, store } = await through(nextSchema())
+    await append(store, created('ses_a'))
+    let runs = 0
+    proxy.loseAnswerTo('ses_b')
+    await store.transact(keysOf('ses_b'), async (tx) => {
+      runs += 1
+      tx.append(created('ses_b'))
+    })
+    expect([runs, proxy.lost()]).toEqual([1, 1])
+    expect(await texts(store)).toEqual(['1 session.created ses_a', '2 session.created ses_b'])
+    expect(viewsEqual(store.db).equal).toBe(true)
+  })
+
+  test('R2: a commit that never arrived is decided again, and is there once', async () => {
+    const { proxy, store } = await through(nextSchema())
+    await append(store, created('ses_a'))
+    let runs = 0
+    proxy.loseFlight('ses_b')
+    await store.transact(keysOf('ses_b'), async (tx) => {
+      runs += 1
+      tx.append(created('ses_b'))
+    })
+    expect([runs, proxy.lost()]).toEqual([2, 1])
+    expect(await texts(store)).toEqual(['1 session.created ses_a', '2 session.created ses_b'])
+  })
+
+  test('connections that are cut under load lose nothing and double nothing', async () => {
+    const { proxy, store } = await through(nextSchema())
+    const acknowledged: SessionId[] = []
+    let isOver = false
+    const writing = Array.from({ length: 8 }, async (_, at) => {
+      for (let n = 0; !isOver; n += 1) {
+        const session: SessionId = `ses_${at}-${n}`
+        await append(store, created(session)).then(
+          () => acknowledged.push(session),
+          (fault: unknown) => expect(fault).toBeInstanceOf(StoreUnavailable),
+        )
+      }
+    })
+    for (let n = 0; n < 10; n += 1) {
+      await systemClock.sleep(40)
+      proxy.cut()
+    }
+    isOver = true
+    await Promise.all(writing)
+    await store.look()
+    const kept = (await store.read(0, {}, 100_000)).events.map(({ event }) => event.session)
+    expect(new Set(kept).size).toBe(kept.length)
+    expect(acknowledged.filter((session) => !kept.includes(session))).toEqual([])
+    expect(acknowledged.length).toBeGreaterThan(10)
+  })
+
+  test('PostgreSQL killed and started again: refused meanwhile, nothing lost, and it goes on by itself', async () => {
+    const own = await startPostgres()
+    if (own === null) return
+    onTestFinished(() => own.stop())
+    const said: string[] = []
+    const store = await open('tieline', { url: own.url, onHealth: ({ state }) => said.push(state) })
+    await append(store, created('ses_a'))
+    await own.kill()
+    await expect(append(store, created('ses_b'))).rejects.toThrow(StoreUnavailable)
+    expect(store.health().state).toBe('unavailable')
+    expect((await store.session('ses_a'))?.agent).toBe('a')
+    await own.start()
+    const back = systemClock.elapsed()
+    await until(() =>
+      append(store, created(`ses_c${systemClock.elapsed()}`)).then(
+        () => true,
+        () => false,
+      ),
+    )
+    expect(systemClock.elapsed() - back).toBeLessThan(2000)
+    expect(said).toEqual(['unavailable', 'ok'])
+    expect((await texts(store))[0]).toBe('1 session.created ses_a')
+  })
+
+  test('R1: a node that is frozen in a transaction loses its keys, and decides again when it is back', async () => {
+    const schema = nextSchema()
+    const { proxy, store: frozen } = await through(schema)
+    const other = await open(schema)
+    await append(frozen, created('ses_a'))
+    let release = (): void => undefined
+    const begun = new Promise<void>((resolve) => (release = resolve))
+    let runs = 0
+    const stale = frozen.transact(keysOf('ses_a'), async (tx) => {
+      if ((runs += 1) === 1) proxy.freeze()
+      release()
+      tx.append(sent('ses_a', 'turn_stale'))
+    })
+    await begun
+    await other.transact(keysOf('ses_a'), async (tx) => tx.append(sent('ses_a', 'turn_fresh')))
+    proxy.thaw()
+    await stale
+    await other.look()
+    const order = (await other.read(0, {}, 10)).events.map(({ event }) => event.turn)
+    expect([runs, ...order]).toEqual([2, null, 'turn_fresh', 'turn_stale'])
+  })
+})
