@@ -69,6 +69,8 @@ test('with no file at all everything has its default', async () => {
       auth: 'auto',
       sandbox: 'auto',
     },
+    store: { engine: 'sqlite', urlEnv: 'TIELINE_DATABASE_URL' },
+    node: { labels: [] },
     sandbox: { network: 'public', writable: [], hidden: [] },
     providers: {},
     agents: [],

@@ -18,7 +18,7 @@ import {
   findPromptWarnings,
 } from './config-problem.ts'
 import { findServerWarnings, isTable, problem, withoutAbsentDrivers } from './config-problem.ts'
-import { Agent, AgentName, isDriven, SandboxMode } from './model/agent.ts'
+import { Agent, AgentName, isDriven, Label, SandboxMode } from './model/agent.ts'
 import { Json } from './model/json.ts'
 import { Limits } from './model/limits.ts'
 import type { UntrustedProject } from './model/untrusted.ts'
@@ -33,6 +33,23 @@ const Server = z.strictObject({
   auth: z.enum(['auto', 'on', 'off']).default('auto'),
   sandbox: SandboxMode.default('auto'),
 })
+
+/** The database's address is in a variable and never in a file: it has a password in it. */
+const StoreSettings = z.strictObject({
+  engine: z.enum(['sqlite', 'postgres']).default('sqlite'),
+  urlEnv: z
+    .string()
+    .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of an environment variable, never the address itself,')
+    .default('TIELINE_DATABASE_URL'),
+})
+export type StoreSettings = z.infer<typeof StoreSettings>
+
+/** This machine in a cluster. */
+const NodeSettings = z.strictObject({
+  name: z.string().min(1).max(64).optional(),
+  labels: z.array(Label).default([]),
+})
+export type NodeSettings = z.infer<typeof NodeSettings>
 
 export const Provider = z.strictObject({
   kind: z.enum(['anthropic', 'openai', 'google', 'openai-compatible']),
@@ -63,6 +80,8 @@ const ToolParameters = z.record(z.string(), z.record(z.string(), Json))
 
 export const ConfigFile = z.strictObject({
   server: Server.prefault({}),
+  store: StoreSettings.prefault({}),
+  node: NodeSettings.prefault({}),
   providers: z.record(ProviderName, Provider).default({}),
   agents: z.record(AgentName, AgentEntry).default({}),
   limits: Limits.prefault({}),
@@ -234,6 +253,9 @@ function withEnvironment(config: Config, base: string, { cwd, env, home }: Confi
   if (port !== undefined && !(/^\d{1,5}$/.test(port) && Number(port) <= 65_535))
     throw new ConfigError('environment', [problem(['TIELINE_PORT'], port, 'a port from 0 to 65535')])
   const dataDir = nonEmpty(env['TIELINE_DATA_DIR'])
+  const engine = nonEmpty(env['TIELINE_STORE'])
+  if (engine !== undefined && engine !== 'sqlite' && engine !== 'postgres')
+    throw new ConfigError('environment', [problem(['TIELINE_STORE'], engine, '"sqlite" or "postgres"')])
   return {
     ...config,
     server: {
@@ -243,6 +265,7 @@ function withEnvironment(config: Config, base: string, { cwd, env, home }: Confi
       dataDir:
         dataDir === undefined ? absolute(config.server.dataDir, base, home) : absolute(dataDir, cwd, home),
     },
+    store: { ...config.store, engine: engine ?? config.store.engine },
     mail: { ...config.mail, directory: absolute(config.mail.directory, base, home) },
     sandbox: {
       ...config.sandbox,

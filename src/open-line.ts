@@ -12,16 +12,11 @@ import { modelSummarise } from './adapters/model/summarise.ts'
 import { pacedModel } from './adapters/scripted/demo-agent.ts'
 import type { LauncherOptions, OpenLauncher } from './adapters/sandbox/launcher.ts'
 import { countTokens } from './adapters/tokens/tokenizer.ts'
-import {
-  agentMaker,
-  createAgents,
-  checkTools,
-  modelSettings,
-  OptionsError,
-  type ModelSettings,
-} from './agents.ts'
+import { agentMaker, createAgents, checkTools, modelSettings, type ModelSettings } from './agents.ts'
+import { clusterClock, joinCluster, nodePorts, type OwnNode } from './cluster.ts'
 import type { Config } from './config.ts'
-import { presentDesk, type RunOptions, type Tieline, type TielineOptions } from './line.ts'
+import { presentDesk, type Tieline, type TielineOptions } from './line.ts'
+import { presentRuns } from './line-runs.ts'
 import {
   createToolbox,
   listOwnDirectories,
@@ -32,29 +27,29 @@ import {
 } from './line-parts.ts'
 import type { ConfigOptions } from './line-parts.ts'
 import type { OpeningMessage } from './model/event.ts'
-import { isSessionId, type TurnId } from './model/id.ts'
+import type { TurnId } from './model/id.ts'
 import { Limits } from './model/limits.ts'
 import type { Sampling } from './model/trace.ts'
-import { explain } from './model/refusal.ts'
 import { visible } from './model/visible.ts'
+import { listStoreSecrets, openStore, storeSettings } from './open-store.ts'
 import { isThere } from './runtime/kernel/runtime.ts'
 import { presentLog, replayPorts } from './recorded-log.ts'
 import { openDesks, type Desks } from './runtime/desk/desk.ts'
 import { createAlarm, type Alarm } from './runtime/kernel/alarm.ts'
-import { refuseDirectory } from './runtime/kernel/is-directory.ts'
 import { reportTo, tellHealth } from './runtime/kernel/report-faults.ts'
 import type { Runtime } from './runtime/sessions/runtime.ts'
 import { secretGuard } from './runtime/kernel/secret-guard.ts'
-import { systemClock as clock } from './runtime/kernel/system-clock.ts'
+import type { Clock } from './runtime/kernel/ports.ts'
+import { systemClock } from './runtime/kernel/system-clock.ts'
 import { systemIds } from './runtime/kernel/system-ids.ts'
 import { readRecord } from './runtime/look/record.ts'
 import { startNode } from './runtime/node.ts'
 import { agentBook, type AgentBook } from './runtime/sessions/agent-book.ts'
-import { startRun } from './runtime/sessions/run.ts'
 import { archiveIdle } from './runtime/sessions/sessions.ts'
 import { claimSession } from './runtime/turns/claim.ts'
 import { failQueued } from './runtime/turns/ending.ts'
-import { sqliteStore, type SqliteStore } from './store/sqlite.ts'
+import type { PostgresStore } from './store/postgres/postgres.ts'
+import type { OpenStore } from './store/sqlite.ts'
 import { describeWorkspace } from './tools/describe-workspace.ts'
 import { doorTools } from './tools/standard.ts'
 
@@ -64,13 +59,15 @@ export type OpenLineOptions = TielineOptions &
     sampling?: Sampling | null
     /** Turns that an earlier process left go on when this has settled; without it at once. It must settle. */
     resumeAfter?: Promise<unknown>
+    /** How long others wait for this node when it says nothing any more. */
+    leaseMs?: number
     /** Where a server serves this line: what a turn starts acts there in its turn. */
     door?: LauncherOptions['door'] | undefined
   }
 
 /** The public object, and the parts that a server needs besides. */
 export type OpenLine = Tieline & {
-  readonly store: SqliteStore
+  readonly store: OpenStore
   readonly desks: Desks
   /** Connected programs that run turns. */
   readonly hosts: HostHub
@@ -82,7 +79,10 @@ export type OpenLine = Tieline & {
 type Base = {
   options: OpenLineOptions
   config: Config | null
-  store: SqliteStore
+  store: OpenStore
+  /** The same, where other nodes share it. */
+  cluster: PostgresStore | null
+  clock: Clock
   alarm: Alarm
   hosts: HostHub
   warn: (text: string) => void
@@ -94,23 +94,30 @@ export async function openLine(options: OpenLineOptions = {}): Promise<OpenLine>
   const config = await readConfig(options, tell)
   const guard = secretGuard({
     env: process.env,
-    values: [...listSecrets(config), ...(options.secrets ?? [])],
+    values: [
+      ...listSecrets(config),
+      ...listStoreSecrets(config ?? options.loaded?.config ?? null),
+      ...(options.secrets ?? []),
+    ],
   })
   const warn = (text: string): void => tell(guard.masker.text(text))
   const report = reportTo(warn)
-  const store = sqliteStore({
+  const { store, cluster } = await openStore({
     directory: options.dataDir ?? config?.server.dataDir ?? ':memory:',
-    now: () => clock.now(),
-    elapsed: () => clock.elapsed(),
+    settings: storeSettings(config, options.loaded),
+    clock: systemClock,
     cleaner: guard,
     onHealth: tellHealth(warn),
     onDamage: (fault) => report(fault),
   })
+  const clock = clusterClock(systemClock, cluster)
   try {
     return await start({
       options,
       config,
       store,
+      cluster,
+      clock,
       alarm: createAlarm(clock, true),
       hosts: hostHub(),
       warn,
@@ -124,13 +131,14 @@ export async function openLine(options: OpenLineOptions = {}): Promise<OpenLine>
 }
 
 async function start(base: Base): Promise<OpenLine> {
-  const { options, config, store, alarm, hosts, warn } = base
+  const { options, config, store, cluster, clock, alarm, hosts, warn } = base
   const launcher = openLauncher(options, config, base.report)
   const { driven, continues } = openDriven({ ...base, launcher, clock, count: countTokens })
   const { book, settings } = await loadAgents(base, driven)
   const hidden = listOwnDirectories(options.dataDir ?? config?.server.dataDir, config)
   const toolbox = createToolbox(countTokens, config, options.tools ?? [], clock, warn, launcher, hidden)
   checkTools(book, toolbox.names)
+  const own: OwnNode = { cluster, clock, settings: (config ?? options.loaded?.config)?.node }
   const [schemas, cwd] = [workerSchemas(), resolve(options.cwd ?? process.cwd())]
   const node = await startNode(
     {
@@ -151,6 +159,7 @@ async function start(base: Base): Promise<OpenLine> {
       subagent: options.subagent ?? config?.subagent.agent ?? null,
       ...(config === null ? {} : { artifactKinds: config.subagent.artifactKinds }),
       release: config?.mail.release ?? 'agents',
+      ...nodePorts(own, options.leaseMs),
       asks: options.asks ?? false,
       sampling: options.sampling ?? null,
       report: base.report,
@@ -158,8 +167,11 @@ async function start(base: Base): Promise<OpenLine> {
     options.resumeAfter ?? null,
   )
   const { runtime } = node
+  const leave = joinCluster(own, runtime, () => options.door?.()?.url ?? null)
   const ports = async () => replayPorts(store, clock, countTokens, config, options, book)
-  const log = presentLog(store, clock, ports, ({ agent, id }) => isThere(runtime, book.get(agent), id))
+  const log = presentLog(store, clock, ports, (session) =>
+    isThere(runtime, book.get(session.agent), session),
+  )
   const desks = openDesks({
     builtIn: [pacedModel],
     runtime,
@@ -174,13 +186,14 @@ async function start(base: Base): Promise<OpenLine> {
   void archiveForever(runtime, store, warn)
   const close = async (): Promise<void> => {
     desks.stop()
+    leave()
     await node.stop()
     alarm.stop()
     for (const part of [driven, toolbox, launcher, schemas, store]) await part.close()
   }
   return {
     ...presentDesk(desks.as({ client: { name: 'program', cwd } }), log),
-    ...presentRuns(runtime, options),
+    ...presentRuns(runtime, options.cwd ?? process.cwd()),
     call: (id) => readRecord(store, id),
     agent: (name) => book.get(name),
     desks,
@@ -194,7 +207,7 @@ async function start(base: Base): Promise<OpenLine> {
 }
 
 async function loadAgents(
-  { options: { agents: inCode = {}, loaded }, config, store, alarm, hosts, warn }: Base,
+  { options: { agents: inCode = {}, loaded }, config, store, clock, alarm, hosts, warn }: Base,
   driven: DrivenAgents,
 ): Promise<{ book: AgentBook; settings: ModelSettings }> {
   const ports = { clock, count: countTokens }
@@ -218,7 +231,7 @@ async function loadAgents(
 }
 
 /** What a turn was opened by, if by a message. */
-async function readOpening(store: SqliteStore, turn: TurnId): Promise<OpeningMessage | null> {
+async function readOpening(store: OpenStore, turn: TurnId): Promise<OpeningMessage | null> {
   const row = await store.turn(turn)
   const opened = row === null ? null : await store.event(row.openedSeq)
   return opened?.event.type === 'message.sent' || opened?.event.type === 'message.delivered'
@@ -227,7 +240,7 @@ async function readOpening(store: SqliteStore, turn: TurnId): Promise<OpeningMes
 }
 
 /** Connected programs open the sessions that were made for them, and run what waited for them. */
-function wakeHosts({ store, alarm, hosts, report }: Base, runtime: Runtime): void {
+function wakeHosts({ store, clock, alarm, hosts, report }: Base, runtime: Runtime): void {
   const want = wantedSessions({
     hub: hosts,
     store,
@@ -246,49 +259,16 @@ const archiveEveryMs = 600_000
 /** Sessions that nobody uses any more are archived now and then. */
 async function archiveForever(
   runtime: Runtime,
-  store: SqliteStore,
+  store: OpenStore,
   warn: (text: string) => void,
 ): Promise<void> {
   while (!runtime.stopping.signal.aborted) {
     try {
-      await clock.sleep(archiveEveryMs, runtime.stopping.signal)
+      await runtime.clock.sleep(archiveEveryMs, runtime.stopping.signal)
       await archiveIdle(runtime, store.lists)
     } catch (error) {
       if (!runtime.stopping.signal.aborted)
         warn(`sessions could not be archived: ${error instanceof Error ? error.message : String(error)}`)
     }
   }
-}
-
-const idleLookMs = 50
-
-const presentRuns = (
-  runtime: Runtime,
-  options: OpenLineOptions,
-): Pick<OpenLine, 'run' | 'running' | 'idle' | 'onDelta'> => ({
-  run: (agent, task, run = {}) =>
-    startRun(runtime, {
-      to: findTarget(agent, run, options.cwd ?? process.cwd()),
-      text: task,
-      timeoutMs: run.timeoutMs,
-      maxTokens: run.maxTokens,
-    }),
-  running: () => runtime.running.size,
-  async idle() {
-    while (runtime.running.size > 0) await clock.sleep(idleLookMs, runtime.stopping.signal)
-  },
-  onDelta(listener) {
-    runtime.deltaListeners.add(listener)
-    return () => runtime.deltaListeners.delete(listener)
-  },
-})
-
-function findTarget(agent: string, { session, cwd, title }: RunOptions, home: string) {
-  const directory = resolve(cwd ?? home)
-  const unusable = session === undefined ? refuseDirectory(directory) : null
-  if (unusable !== null) throw new OptionsError(explain(unusable))
-  if (session === undefined) return { agent, cwd: directory, ...(title === undefined ? {} : { title }) }
-  if (!isSessionId(session))
-    throw new OptionsError(`session: "${session}" was given, but the id of a session ("ses_…") is needed`)
-  return { session }
 }

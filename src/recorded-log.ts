@@ -20,7 +20,7 @@ import type { ExplainPorts } from './runtime/look/explain-ports.ts'
 import { exportLog, importLog, readExport, type ExportHeader } from './runtime/look/export-log.ts'
 import { ReplaySetup, type SetupParts } from './runtime/look/replay-setup.ts'
 import type { ReplayPorts } from './runtime/replay/replaying.ts'
-import { sqliteStore, type SqliteStore } from './store/sqlite.ts'
+import { sqliteStore, type OpenStore } from './store/sqlite.ts'
 import { privateMode } from './trust/private-files.ts'
 import { version } from './version.ts'
 
@@ -118,7 +118,7 @@ const notDriven: Parameters<typeof createAgents>[5] = {
 
 /** Most programs never look back, so what it takes is loaded at first use. */
 export const presentLog = (
-  store: SqliteStore,
+  store: OpenStore,
   clock: Clock,
   ports: () => Promise<LogPorts>,
   isRun: ExplainPorts['isRun'],
@@ -158,7 +158,7 @@ const replayedCheckMsMax = 8000
 
 /** A replay runs no tool, so it starts no MCP server: the record has what their tools answered. */
 export function replayPorts(
-  store: SqliteStore,
+  store: OpenStore,
   clock: Clock,
   count: CountTokens,
   config: ReplayConfig | null,

@@ -28,6 +28,11 @@ export type McpServer = z.infer<typeof McpServer>
 export const SandboxMode = z.enum(['auto', 'required', 'off'])
 export type SandboxMode = z.infer<typeof SandboxMode>
 
+/** What a machine of a cluster is for, such as `gpu`. */
+export const Label = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/, 'letters, digits, "_", "-" and "."')
+
 export const AgentLimits = z.strictObject({
   timeoutSeconds: z.number().min(0).optional(),
   maxIterations: z.number().int().min(1).optional(),
@@ -71,6 +76,8 @@ export const Agent = z.strictObject({
   limits: AgentLimits.default({}),
   /** For the programs that it starts; left out, as the server says. */
   sandbox: SandboxMode.optional(),
+  /** Only nodes with this label run it; left out, all do. */
+  runsOn: Label.optional(),
   mcpServers: z
     .record(z.string().regex(/^[A-Za-z0-9-]{1,32}$/, 'letters, digits and "-", at most 32'), McpServer)
     .default({}),

@@ -16,7 +16,9 @@ import { startTurn } from './turns/turn.ts'
 import { lookForEndings, settleCall, settleTurn } from './kernel/waiting.ts'
 
 const sweepMs = 1000
-const leaseMs = 5000
+const leaseMsUsual = 5000
+/** A lease is renewed so often before it ends. */
+const beatsPerLease = 4
 const duePerSweep = 256
 const roundsPerSweep = 16
 const stopShownMs = 20
@@ -56,7 +58,7 @@ export async function startNode(
   })
   const runtime: Runtime = Object.assign(rooms, own)
   const unsubscribe = runtime.store.onHint((hints) => hints.forEach((hint) => handleHint(runtime, hint)))
-  await runtime.store.heartbeat(runtime.node, leaseMs)
+  await runtime.store.heartbeat(runtime.node, runtime.leaseMs ?? leaseMsUsual)
   const living = Promise.all([
     resumeAfter === null ? sweepForever(runtime) : resumeAfter.then(() => sweepForever(runtime)),
     beatForever(runtime),
@@ -101,8 +103,9 @@ async function sweepForever(runtime: Runtime): Promise<void> {
 
 /** Beats on its own, so that a long sweep does not cost the lease. */
 async function beatForever(runtime: Runtime): Promise<void> {
+  const { leaseMs = leaseMsUsual } = runtime
   for (;;) {
-    await runtime.clock.sleep(sweepMs, runtime.stopping.signal)
+    await runtime.clock.sleep(Math.min(sweepMs, leaseMs / beatsPerLease), runtime.stopping.signal)
     await runtime.store.heartbeat(runtime.node, leaseMs).catch((fault: unknown) => tell(runtime, fault))
   }
 }

@@ -20,12 +20,12 @@ export const clocks = {
 export function clusterKit(postgres: Postgres | null) {
   const url = postgres?.url ?? ''
   return {
-    async open(schema: string, more: Partial<PostgresOptions> = {}): Promise<PostgresStore> {
+    open: async (schema: string, more: Partial<PostgresOptions> = {}): Promise<PostgresStore> => {
       const store = await postgresStore({ url, directory: ':memory:', schema, ...clocks, ...more })
       onTestFinished(() => store.close())
       return store
     },
-    async sql(text: string): Promise<Record<string, string | null>[]> {
+    sql: async (text: string): Promise<Record<string, string | null>[]> => {
       const link = await connect({ url })
       const answers = await link.run(text)
       link.close()

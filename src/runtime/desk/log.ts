@@ -79,7 +79,8 @@ const requestDesk = (
 
 export function logDesk(parts: DeskParts, feed: Feed, { who }: Asker, gate: Gate): LogDesk {
   const { runtime } = parts
-  const isRun = ({ agent, id }: SessionRow): boolean => isThere(runtime, runtime.agents.get(agent), id)
+  const isRun = (session: SessionRow): boolean =>
+    isThere(runtime, runtime.agents.get(session.agent), session)
   return {
     ...requestDesk(parts, { who }),
     async flow(id) {

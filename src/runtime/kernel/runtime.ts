@@ -28,6 +28,10 @@ export type Runtime = {
   count: CountTokens
   /** Who sends what agents write to each other: they themselves, or a person, until whom it stays a draft. */
   release?: 'agents' | 'person'
+  /** Whether this node may run the turns of a session; without it there is only this one. */
+  place?: Place
+  /** How long others wait for a node that says nothing any more. */
+  leaseMs?: number
   /** Faults that no caller is left to hear of. */
   report: (fault: unknown) => void
   readonly node: NodeId
@@ -55,6 +59,9 @@ export type Runtime = {
 /** `by` is who answered, or why nobody did; `reason` is what a person said about it. */
 export type PersonAnswer = { answer: Answer; by: string; reason: string | null }
 
+/** Where a session's turns may run: its agent may want a label, and its directory is on some machine. */
+export type Place = { mayRun(agent: Agent | undefined, cwd: string): boolean }
+
 /** What the kernel and the turns ask of the rooms above them. */
 export type HigherRooms = {
   /** Asks a person whether a tool may be used, and waits for the answer. */
@@ -72,8 +79,13 @@ export const findRunning = ({ running, continues }: Runtime, turn: TurnId): Runn
   running.get(turn) ?? running.get(continues.get(turn) ?? turn)
 
 /** Whether what runs a session's turns is there; until then they wait in its queue. */
-export const isThere = (runtime: Runtime, agent: Agent | undefined, session: SessionId): boolean =>
-  agent === undefined || (runtime.agents.isThere?.(agent, session) ?? true)
+export const isThere = (
+  runtime: Runtime,
+  agent: Agent | undefined,
+  { id, cwd }: Pick<SessionRow, 'id' | 'cwd'>,
+): boolean =>
+  (runtime.place?.mayRun(agent, cwd) ?? true) &&
+  (agent === undefined || (runtime.agents.isThere?.(agent, id) ?? true))
 
 /** Adds a listener under a key; the returned function takes it away, and the key with the last one. */
 export function listen<K, F>(map: Map<K, Set<F>>, key: K, listener: F): () => void {

@@ -21,15 +21,16 @@ export const sessionStatus = (active: boolean, outcome: Outcome | null): Session
  * not stream either; `isActive` and `queued` tell of it.
  */
 export async function readState(runtime: Runtime, session: SessionId): Promise<SessionState | Refusal> {
-  const { session: row, running, queued, next } = await runtime.store.sessionFacts(session)
+  const { session: row, running, runnerAlive, queued, next } = await runtime.store.sessionFacts(session)
   if (row === null) return { code: 'session_unknown', session }
   const [last] = row.entries === 0 ? [] : await runtime.store.entriesByNumber(session, [row.entries])
   const lastTurn = last === undefined ? null : await runtime.store.turn(last.turn as TurnRow['id'])
   const active = row.kind !== 'external' && (running !== null || next !== null)
+  const elsewhere = running !== null && running.node !== runtime.node && runnerAlive
   return {
     sessionId: session,
     status: sessionStatus(
-      active && isRun(runtime, row),
+      active && (elsewhere || isRun(runtime, row)),
       lastTurn === null ? null : await lastOutcome(runtime, lastTurn),
     ),
     cwd: row.cwd,
@@ -43,9 +44,9 @@ export async function readState(runtime: Runtime, session: SessionId): Promise<S
 }
 
 /** Whether anybody runs its turns now. */
-export function isRun(runtime: Runtime, { id, agent: name }: SessionRow): boolean {
-  const agent = runtime.agents.get(name)
-  return agent !== undefined && isThere(runtime, agent, id)
+export function isRun(runtime: Runtime, session: SessionRow): boolean {
+  const agent = runtime.agents.get(session.agent)
+  return agent !== undefined && isThere(runtime, agent, session)
 }
 
 export async function lastOutcome(runtime: Pick<Runtime, 'store'>, turn: TurnRow): Promise<Outcome | null> {

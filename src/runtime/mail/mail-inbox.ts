@@ -207,7 +207,7 @@ function planStart(
     delivered === undefined ||
     running !== null ||
     next !== null ||
-    !isThere(runtime, runtime.agents.get(session.agent), session.id)
+    !isThere(runtime, runtime.agents.get(session.agent), session)
   )
     return null
   const msMax = messageMsMax(runtime.agents.get(session.agent), runtime.limits)

@@ -169,7 +169,7 @@ async function decide(
     request.timeoutMs === undefined ? null : Math.floor(tx.now + request.timeoutMs),
   )
   const rests =
-    !inbox && facts.target.running === null && facts.target.next === null && isThere(runtime, agent, session)
+    !inbox && facts.target.running === null && facts.target.next === null && isThere(runtime, agent, row)
   const started = rests
     ? startedEvent(runtime, session, turn, tx.now + sentTurnMs(request.timeoutMs, agent, runtime.limits))
     : null

@@ -35,6 +35,8 @@ type PortName =
   | 'tells'
   | 'sampling'
   | 'release'
+  | 'place'
+  | 'leaseMs'
   | 'report'
 /** What a node is given from outside. */
 export type RuntimePorts = Pick<Runtime, PortName> & Partial<Pick<Runtime, 'continues'>>

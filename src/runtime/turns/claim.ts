@@ -89,7 +89,7 @@ function remember(runtime: Runtime, session: SessionId): void {
  */
 async function endOverdue(runtime: Runtime, row: SessionRow, first: TurnRow | null): Promise<boolean> {
   for (let next = first; next !== null; { next } = await runtime.store.sessionFacts(row.id)) {
-    if (!isOverdue(runtime, next)) return isThere(runtime, runtime.agents.get(row.agent), row.id)
+    if (!isOverdue(runtime, next)) return isThere(runtime, runtime.agents.get(row.agent), row)
     if (next.call === null) await cancel(runtime, next.id, 'timed_out', 'deadline')
     else await expireCall(runtime, next.call.id, true)
   }
@@ -104,6 +104,7 @@ function decideClaim(
   if (session === null || session.kind === 'external') return null
   if (running !== null) {
     if (!isDead(runtime, running, runnerAlive) || running.stopping !== null) return null
+    if (runtime.place?.mayRun(runtime.agents.get(session.agent), session.cwd) === false) return null
     const [node, epoch] = [runtime.node, running.epoch + 1]
     return {
       event: { type: 'session.claimed', session: session.id, turn: running.id, node, epoch },

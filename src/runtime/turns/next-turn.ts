@@ -44,8 +44,7 @@ export async function takeNext(
 
 /** Null where nobody here can run it, or its sender waits no longer. */
 export function planStart(runtime: Runtime, session: SessionRow, next: TurnRow, now: Millis): Start | null {
-  if (isOverdue(runtime, next) || !isThere(runtime, runtime.agents.get(session.agent), session.id))
-    return null
+  if (isOverdue(runtime, next) || !isThere(runtime, runtime.agents.get(session.agent), session)) return null
   const own =
     session.kind === 'ephemeral' && next.call !== null
       ? deadlineNow(runtime, next.call.id, next.call.deadline)

@@ -45,8 +45,8 @@ export type PostgresStore = OpenStore & {
   /** Reads what others have committed up to now. */
   look(): Promise<void>
   nodes(): Promise<NodeRow[]>
-  /** What others should know of a node; it goes out with its next heartbeat. */
-  setAbout(about: string): void
+  /** What others should know of this node; it goes out with every heartbeat. */
+  setAbout(about: () => string): void
   /** Words to those who listen now, on all nodes but this one; they are not kept. */
   say(text: string): void
   onWords(listener: (text: string) => void): () => void
@@ -105,7 +105,7 @@ class Cluster {
   readonly heard = new Set<(text: string) => void>()
   readonly beating = new Set<string>()
   readonly outage
-  about: string | null = null
+  about: (() => string) | null = null
   readonly #options: PostgresOptions
   readonly #replica: Replica
   readonly places: Places
@@ -182,7 +182,7 @@ class Cluster {
     const link = await this.side.link().catch((fault: unknown) => {
       throw outage.begin(fault)
     })
-    const lease = await beat(link, places, node, ttlMs, { until, about: this.about }).catch(
+    const lease = await beat(link, places, node, ttlMs, { until, about: this.about?.() ?? null }).catch(
       (fault: unknown) => {
         throw outage.begin(fault)
       },
