@@ -5,6 +5,7 @@ import type { RunOptions, Tieline } from './line.ts'
 import { isSessionId } from './model/id.ts'
 import { explain } from './model/refusal.ts'
 import { refuseDirectory } from './runtime/kernel/is-directory.ts'
+import { readRecord } from './runtime/look/record.ts'
 import { startRun } from './runtime/sessions/run.ts'
 import type { Runtime } from './runtime/sessions/runtime.ts'
 
@@ -13,7 +14,7 @@ const idleLookMs = 50
 export const presentRuns = (
   runtime: Runtime,
   cwd: string,
-): Pick<Tieline, 'run' | 'running' | 'idle' | 'onDelta'> => ({
+): Pick<Tieline, 'run' | 'running' | 'idle' | 'onDelta' | 'call'> => ({
   run: (agent, task, run = {}) =>
     startRun(runtime, {
       to: findTarget(agent, run, cwd),
@@ -21,6 +22,7 @@ export const presentRuns = (
       timeoutMs: run.timeoutMs,
       maxTokens: run.maxTokens,
     }),
+  call: (id) => readRecord(runtime.store, id),
   running: () => runtime.running.size,
   async idle() {
     while (runtime.running.size > 0) await runtime.clock.sleep(idleLookMs, runtime.stopping.signal)

@@ -42,13 +42,11 @@ import { secretGuard } from './runtime/kernel/secret-guard.ts'
 import type { Clock } from './runtime/kernel/ports.ts'
 import { systemClock } from './runtime/kernel/system-clock.ts'
 import { systemIds } from './runtime/kernel/system-ids.ts'
-import { readRecord } from './runtime/look/record.ts'
 import { startNode } from './runtime/node.ts'
 import { agentBook, type AgentBook } from './runtime/sessions/agent-book.ts'
 import { archiveIdle } from './runtime/sessions/sessions.ts'
 import { claimSession } from './runtime/turns/claim.ts'
 import { failQueued } from './runtime/turns/ending.ts'
-import type { PostgresStore } from './store/postgres/postgres.ts'
 import type { OpenStore } from './store/sqlite.ts'
 import { describeWorkspace } from './tools/describe-workspace.ts'
 import { doorTools } from './tools/standard.ts'
@@ -80,8 +78,7 @@ type Base = {
   options: OpenLineOptions
   config: Config | null
   store: OpenStore
-  /** The same, where other nodes share it. */
-  cluster: PostgresStore | null
+  own: OwnNode
   clock: Clock
   alarm: Alarm
   hosts: HostHub
@@ -116,7 +113,7 @@ export async function openLine(options: OpenLineOptions = {}): Promise<OpenLine>
       options,
       config,
       store,
-      cluster,
+      own: { cluster, clock, settings: (config ?? options.loaded?.config)?.node },
       clock,
       alarm: createAlarm(clock, true),
       hosts: hostHub(),
@@ -131,16 +128,15 @@ export async function openLine(options: OpenLineOptions = {}): Promise<OpenLine>
 }
 
 async function start(base: Base): Promise<OpenLine> {
-  const { options, config, store, cluster, clock, alarm, hosts, warn } = base
+  const { options, config, store, own, clock, alarm, hosts, warn } = base
   const launcher = openLauncher(options, config, base.report)
   const { driven, continues } = openDriven({ ...base, launcher, clock, count: countTokens })
   const { book, settings } = await loadAgents(base, driven)
   const hidden = listOwnDirectories(options.dataDir ?? config?.server.dataDir, config)
   const toolbox = createToolbox(countTokens, config, options.tools ?? [], clock, warn, launcher, hidden)
   checkTools(book, toolbox.names)
-  const own: OwnNode = { cluster, clock, settings: (config ?? options.loaded?.config)?.node }
   const [schemas, cwd] = [workerSchemas(), resolve(options.cwd ?? process.cwd())]
-  const node = await startNode(
+  const { runtime, stop } = await startNode(
     {
       store,
       lists: store.lists,
@@ -166,12 +162,9 @@ async function start(base: Base): Promise<OpenLine> {
     },
     options.resumeAfter ?? null,
   )
-  const { runtime } = node
   const leave = joinCluster(own, runtime, () => options.door?.()?.url ?? null)
   const ports = async () => replayPorts(store, clock, countTokens, config, options, book)
-  const log = presentLog(store, clock, ports, (session) =>
-    isThere(runtime, book.get(session.agent), session),
-  )
+  const log = presentLog(store, clock, ports, (session) => isThere(runtime, book.get(session.agent), session))
   const desks = openDesks({
     builtIn: [pacedModel],
     runtime,
@@ -187,14 +180,13 @@ async function start(base: Base): Promise<OpenLine> {
   const close = async (): Promise<void> => {
     desks.stop()
     leave()
-    await node.stop()
+    await stop()
     alarm.stop()
     for (const part of [driven, toolbox, launcher, schemas, store]) await part.close()
   }
   return {
     ...presentDesk(desks.as({ client: { name: 'program', cwd } }), log),
     ...presentRuns(runtime, options.cwd ?? process.cwd()),
-    call: (id) => readRecord(store, id),
     agent: (name) => book.get(name),
     desks,
     hosts,

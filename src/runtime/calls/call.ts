@@ -198,8 +198,7 @@ export async function record(
   const isOver = deadline <= tx.now
   const agent = runtime.agents.get(session.agent)
   const msMax = callMsMax(plan.request.tool, agent, runtime.limits)
-  const starts =
-    !isOver && isThere(runtime, agent, session) && (isNew || (await isIdle(tx, target.session)))
+  const starts = !isOver && isThere(runtime, agent, session) && (isNew || (await isIdle(tx, target.session)))
   const until = target.fresh ? deadline : tx.now + turnMsMax(agent, runtime.limits)
   const started = starts ? startedEvent(runtime, target.session, toTurnId(call), until) : null
   tx.append(

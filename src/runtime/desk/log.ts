@@ -79,8 +79,7 @@ const requestDesk = (
 
 export function logDesk(parts: DeskParts, feed: Feed, { who }: Asker, gate: Gate): LogDesk {
   const { runtime } = parts
-  const isRun = (session: SessionRow): boolean =>
-    isThere(runtime, runtime.agents.get(session.agent), session)
+  const isRun = (session: SessionRow): boolean => isThere(runtime, runtime.agents.get(session.agent), session)
   return {
     ...requestDesk(parts, { who }),
     async flow(id) {
