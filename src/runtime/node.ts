@@ -33,7 +33,7 @@ type Runtime = Rooms & {
   readonly stoppedEarly: Map<TurnId, Outcome>
 }
 
-export type Node = { runtime: Runtime; stop(): Promise<void> }
+export type Node = { runtime: Runtime; stop: () => Promise<void> }
 
 /**
  * What earlier processes left is taken up only when `resumeAfter` has settled: whoever can be reached first
