@@ -63,3 +63,22 @@ test('R11: what was given is shown within bounds and never cut inside a code poi
     { numRuns: 500 },
   )
 })
+
+test('no advice that does not apply: subagent cannot raise max_context_tokens, and a ring needs no message', () => {
+  const large = { code: 'context_too_large', tokens: 9, tokensMax: 4, parts: { task: 9 } } as const
+  expect(explain(large)).toContain('raise max_context_tokens')
+  expect(explain({ ...large, fixed: true })).toBe(
+    "The child's context needs 9 tokens (task 9) without any message; at most 4 are allowed here. " +
+      'Shorten the task, or pass less with it.',
+  )
+  expect(explain({ code: 'call_deadlock', path: ['a', 'b', 'a'] })).not.toMatch(/send|message/)
+})
+
+test('an agent that is misspelt is answered with the nearest', () => {
+  expect(explain({ code: 'agent_unknown', agent: 'codr', known: ['coder', 'planner'] })).toBe(
+    'There is no agent "codr"; the nearest known one is "coder". Known agents: coder, planner.',
+  )
+  expect(explain({ code: 'agent_unknown', agent: 'xyz', known: ['coder'] })).toBe(
+    'There is no agent "xyz". Known agents: coder.',
+  )
+})

@@ -1,6 +1,7 @@
 /** An expected no: a value, in one closed union. `explain` tells the calling model what to do next. */
 import { z } from 'zod'
 import { jsonHead } from './json-head.ts'
+import { findNearest } from './nearest.ts'
 import { preview } from './text.ts'
 import { turnVariable } from './turn-variable.ts'
 import { whyUntrusted, type UntrustedProject } from './untrusted.ts'
@@ -44,7 +45,13 @@ export const Refusal = z.discriminatedUnion('code', [
   refusal('message_taken', { message: text, how: text, by: text }),
   refusal('flow_expired', { ageSeconds: number, ageSecondsMax: number }),
   refusal('too_large', { field: text, bytes: number, bytesMax: number }),
-  refusal('context_too_large', { tokens: number, tokensMax: number, parts: z.record(text, number) }),
+  refusal('context_too_large', {
+    tokens: number,
+    tokensMax: number,
+    parts: z.record(text, number),
+    /** The tool that called has no parameter for it. */
+    fixed: z.literal(true).exactOptional(),
+  }),
   refusal('output_invalid', { problems: texts }),
   refusal('too_many_calls', { open: number, openMax: number }),
   refusal('queue_full', { session: text, queued: number, queuedMax: number }),
@@ -118,7 +125,7 @@ const words: { [Code in RefusalCode]: (refusal: Extract<Refusal, { code: Code }>
     'Tell the user to look at it, run "tieline trust" in that directory, and end the server with ' +
     '"tieline stop"; the next one knows the agent. Go on without it.',
   agent_unknown: (r) =>
-    `There is no agent "${r.agent}". ` +
+    `There is no agent "${r.agent}"${nearestTo(r.agent, r.known)}. ` +
     (r.known.length > 0
       ? `Known agents: ${few(r.known)}.`
       : 'No agents are configured. Do the work yourself, or tell the user.'),
@@ -142,7 +149,7 @@ const words: { [Code in RefusalCode]: (refusal: Extract<Refusal, { code: Code }>
     'Answer with what you have instead; your caller gets it.',
   call_deadlock: (r) =>
     `This call would wait in a ring: ${r.path.join(' -> ')}. ` +
-    'Finish your own work first, or send a message, which does not wait.',
+    'Answer with what you have instead: when your own turn ends, the others can go on.',
   call_too_deep: (r) =>
     `This call would be ${r.depth} hops deep; ${r.limit} allows ${r.depthMax}. Do this part yourself.`,
   call_ended: (r) => `Nobody waits for this any more: ${r.why}. Stop and finish.`,
@@ -164,7 +171,9 @@ const words: { [Code in RefusalCode]: (refusal: Extract<Refusal, { code: Code }>
     const parts = Object.entries(r.parts).map(([part, tokens]) => `${part} ${tokens}`)
     return (
       `The child's context needs ${r.tokens} tokens (${parts.join(', ')}) without any message; ` +
-      `max_context_tokens is ${r.tokensMax}. Shorten the task or raise max_context_tokens.`
+      (r.fixed === true
+        ? `at most ${r.tokensMax} are allowed here. Shorten the task, or pass less with it.`
+        : `max_context_tokens is ${r.tokensMax}. Shorten the task or raise max_context_tokens.`)
     )
   },
   output_invalid: (r) =>
@@ -188,6 +197,12 @@ const words: { [Code in RefusalCode]: (refusal: Extract<Refusal, { code: Code }>
   store_unavailable: (r) =>
     `Nothing can be recorded now: ${r.reason} (${renderPlace(r)}). ${r.cure}` +
     ` Try again in ${Math.ceil(r.retryInMs / 1000)} s, with the same key or id.`,
+}
+
+/** Only where it can be a slip; all that there are follow anyway. */
+function nearestTo(given: string, known: readonly string[]): string {
+  const nearest = findNearest(given, known)
+  return nearest.startsWith('the nearest') ? `; ${nearest}` : ''
 }
 
 const renderPlace = ({ path, freeBytes }: { path: string; freeBytes: number | null }): string =>

@@ -214,8 +214,12 @@ const readRefusal = (answer: object | null): Told =>
   answer !== null && isRefusal(answer) ? { code: answer.code, message: explain(answer) } : 'let through'
 
 /** A refusal stands in the answer, in the tool's own shape. */
-function readTool(value: Json): Told {
-  const { error, errors } = value as { error?: { code: string; message: string } | null; errors?: string[] }
+export function readTool(value: Json): Told {
+  const { error, errors } = value as {
+    error?: { code: string; message: string } | string | null
+    errors?: string[]
+  }
+  if (typeof error === 'string') return { code: error.split(':')[0] ?? '', message: error }
   if (error != null) return error
   return errors === undefined || errors.length === 0
     ? 'let through'

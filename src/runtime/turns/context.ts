@@ -48,12 +48,19 @@ export async function buildContext(
   const wantsSummary = filter?.include_summary === true
   // Zero is zero: a summary is not paid for where nothing of it could be passed.
   const needed = sum(parts) + (wantsSummary ? 1 : 0)
-  if (fresh && needed > tokensMax) return { code: 'context_too_large', tokens: needed, tokensMax, parts }
+  const tooLarge = (tokens: number): Refusal => ({
+    code: 'context_too_large',
+    tokens,
+    tokensMax,
+    parts,
+    ...(request.tool === 'subagent' ? { fixed: true } : {}),
+  })
+  if (fresh && needed > tokensMax) return tooLarge(needed)
   const summary = wantsSummary ? await ensureSummary(runtime, caller) : null
   if (summary !== null) parts['summary'] = await countGently(runtime.count, framedSummary(boundary, summary))
   const fixed = sum(parts)
   // A persistent session has its own context; the budget is about what a fresh child is given.
-  if (fresh && fixed > tokensMax) return { code: 'context_too_large', tokens: fixed, tokensMax, parts }
+  if (fresh && fixed > tokensMax) return tooLarge(fixed)
   const chosen =
     fresh && filter !== null && wantsMessages(filter)
       ? await selectMessages(runtime, caller, filter, tokensMax - fixed, boundary)
