@@ -1,5 +1,6 @@
 /** All commands, in the order of the help. */
 import { accept } from './commands/accept.ts'
+import { answer } from './commands/answer.ts'
 import { call } from './commands/call.ts'
 import { calls } from './commands/calls.ts'
 import { cancel } from './commands/cancel.ts'
@@ -11,10 +12,12 @@ import { doctor } from './commands/doctor.ts'
 import { explain } from './commands/explain.ts'
 import { exportCommand } from './commands/export.ts'
 import { flow } from './commands/flow.ts'
+import { flows } from './commands/flows.ts'
 import { importCommand } from './commands/import.ts'
 import { inbox } from './commands/inbox.ts'
 import { init } from './commands/init.ts'
 import { mcp } from './commands/mcp.ts'
+import { needs } from './commands/needs.ts'
 import { rebuild } from './commands/rebuild.ts'
 import { replay } from './commands/replay.ts'
 import { run } from './commands/run.ts'
@@ -35,12 +38,15 @@ export const commands: readonly Command[] = [
   run,
   chat,
   call,
+  needs,
+  answer,
   send,
   inbox,
   accept,
   cancel,
   tail,
   sessions,
+  flows,
   calls,
   flow,
   explain,

@@ -55,7 +55,7 @@ test('call prints what the agent returns; the exit code and --json say how it en
     code: 0,
     out: 'helper said hello 世界\n',
     err: expect.stringContaining(
-      'external calling boss with task: tea\nboss calling helper with task: Now: tea\n',
+      'you calling boss with task: tea\nboss calling helper with task: Now: tea\n',
     ) as unknown,
   })
   expect(json(await cli(cwd, 'call', 'helper', 'break', '--json'))).toMatchObject({

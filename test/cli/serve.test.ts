@@ -21,7 +21,7 @@ test('serve on another address needs the token, which commands of this machine f
   expect(await cli(cwd, 'call', 'boss', 'tea', '--cwd', folder)).toMatchObject({
     code: 0,
     err: expect.stringMatching(
-      /^external calling boss with task: tea\nboss calling helper with task: Now: tea\n[\s\S]*boss returned: SUCCESS/,
+      /^you calling boss with task: tea\nboss calling helper with task: Now: tea\n[\s\S]*boss returned: SUCCESS/,
     ) as unknown,
   })
   const { url } = JSON.parse(readFileSync(join(data, 'server.json'), 'utf8')) as { url: string }

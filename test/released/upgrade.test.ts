@@ -54,6 +54,9 @@ function keepWords(was: Body, is: Body): void {
 function keepNames(was: Body, is: Body): void {
   for (const [index, session] of ((was.sessions ?? []) as Body[]).entries())
     keepNames(session, is.sessions?.[index] ?? {})
+  for (const [index, call] of ((was.calls ?? []) as Body[]).entries())
+    keepNames(call, is.calls?.[index] ?? {})
+  if (was.callerName === 'external') is.callerName = 'external'
   if (was.title === '') is.title = ''
   if (was.agentName === 'external') is.agentName = 'external'
 }

@@ -1,4 +1,5 @@
 /** The conversation itself: lines in, answers out. Calls are shown as they happen; commands begin with a slash. */
+import { endRun } from './end-run.ts'
 import { describeError, TielineError } from '../../client/tieline-error.ts'
 import { describeEnd } from '../show/amounts.ts'
 import { readCommandName, runChatCommand } from './chat-commands.ts'
@@ -57,6 +58,7 @@ type Talk = {
 /** Returns whether every message was answered. */
 async function runTalk(talk: Talk): Promise<boolean> {
   let answered = true
+  let last: WorkResult | null = null
   const readNext = openReader(talk)
   while (!talk.signal.aborted) {
     const work = takeWaiting(talk) ?? (await readNext())
@@ -65,7 +67,9 @@ async function runTalk(talk: Talk): Promise<boolean> {
     const result = await runTurn(talk, work)
     if (result === null) break
     answered = showResult(talk, result) && answered
+    if (!(result instanceof TielineError)) last = result
   }
+  if (last !== null && talk.interactive) await endRun(talk.input, talk.conversation, last)
   return answered
 }
 

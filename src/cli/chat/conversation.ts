@@ -16,6 +16,8 @@ type Opened = { session: string; agent: string; cwd: string }
 
 export type Conversation = Opened & {
   client: () => TielineClient
+  /** The server ends with this command. */
+  isOwn: () => boolean
   /** Returns when the turn has ended; cancels it when `signal` aborts. */
   send(text: string, timeoutMs: number | null, signal: AbortSignal): Promise<WorkResult>
   /** The same for a message in the inbox. */
@@ -60,6 +62,7 @@ export async function openConversation(input: CommandInput, showing: Showing): P
   return {
     ...place,
     client: () => reached.client,
+    isOwn: () => reached.own !== null,
     note: (text) => (isSilent(input) ? void showing.out.write(`${text}\n`) : watch.note(text)),
     tree: () => watch.tree(),
     send(text, timeoutMs, signal) {

@@ -1,36 +1,39 @@
 /** A permission question as a person reads it: everything that would run, for whom, with nothing hidden. */
-import type { EventOf } from '../../model/event.ts'
 import type { Json } from '../../model/json.ts'
-import { preview } from '../../model/text.ts'
+import type { Need } from '../../wire/needs.ts'
+import type { NewAnswer } from '../../wire/questions.ts'
 import type { CommandInput } from '../command.ts'
 import { askLine, dropTyped } from './prompt.ts'
 import type { AskPerson } from '../show/watch.ts'
 import { displayWidth, oneLine } from '../show/width.ts'
 
-type Asked = Pick<EventOf<'question.asked'>, 'agent' | 'tool' | 'input' | 'path'>
+/** The question itself, and what the server adds so that nothing else has to be opened. */
+export type Asked = Pick<Need, 'agent' | 'tool' | 'input' | 'path'> &
+  Partial<Pick<Need, 'cwd' | 'task' | 'request' | 'lastWords'>>
 
-/** A person who agrees must have seen it, so that a cut is announced. */
-const inputPointsMax = 2000
-/** More lines would push the agent's name off the screen. */
-const inputLinesMax = 30
-
-/** Agent and input are on lines of their own, so that no text of an agent can look like our words. */
-export const renderQuestion = ({ agent, tool, input, path }: Asked, width = 80): string =>
-  [
-    `${oneLine(agent)} wants to run ${oneLine(tool)}, on behalf of ${path.map(oneLine).join(' -> ')}:`,
+/**
+ * Agent and texts are on lines of their own, so that no text of an agent can look like our words. A person who
+ * agrees must have seen everything that would run, so nothing is cut.
+ */
+export function renderQuestion(asked: Asked, width = 80): string {
+  const { agent, tool, input, path, cwd = '', task = '', request = '', lastWords = '' } = asked
+  const block = (name: string, text: string): string[] =>
+    text.trim() === '' ? [] : [name, ...renderForeign(text.split('\n'), width)]
+  return [
+    `${oneLine(agent)} wants to run ${oneLine(tool ?? '')}, on behalf of ${path.map(oneLine).join(' -> ')}:`,
     '',
-    ...cutInput(readInput(input)).flatMap((line) => wrapLine(line, width)),
+    ...renderForeign(readInput(input), width),
     '',
-    'Allow? [y/N] ',
+    ...(cwd === '' ? [] : [`In ${oneLine(cwd)}`]),
+    ...block('Its task:', task),
+    ...(request === task ? [] : block('The request:', request)),
+    ...block('It said last:', lastWords),
+    `Allow? [y]es, for this [s]ession, [N]o, or say why not: `,
   ].join('\n')
-
-function cutInput(lines: readonly string[]): string[] {
-  const words = lines.join('\n')
-  const cut = preview(lines.slice(0, inputLinesMax).join('\n'), inputPointsMax)
-  return cut.length === words.length
-    ? [...lines]
-    : [...cut.split('\n'), `… (${words.length - cut.length} more characters)`]
 }
+
+export const renderForeign = (lines: readonly string[], width: number): string[] =>
+  lines.map(showUnseen).flatMap((line) => wrapLine(line, width))
 
 const inset = 4
 
@@ -47,12 +50,12 @@ function wrapLine(line: string, width: number): string[] {
 }
 
 /** An input with a single text is shown as that text, any other as JSON. */
-function readInput(input: Json): string[] {
+export function readInput(input: Json): string[] {
   const values =
     input !== null && typeof input === 'object' && !Array.isArray(input) ? Object.values(input) : []
-  return (values.length === 1 && typeof values[0] === 'string' ? values[0] : JSON.stringify(input))
-    .split('\n')
-    .map(showUnseen)
+  return (values.length === 1 && typeof values[0] === 'string' ? values[0] : JSON.stringify(input)).split(
+    '\n',
+  )
 }
 
 /** Characters that move the cursor, or that are invisible, are shown by their number. */
@@ -64,6 +67,14 @@ export const showUnseen = (line: string): string =>
       /(?! )[\p{Control}\p{Format}\p{Separator}\p{Default_Ignorable_Code_Point}]/gu,
       (unseen) => `\\u{${unseen.codePointAt(0)?.toString(16) ?? ''}}`,
     )
+
+/** Yes, yes for the session, no, or no with a reason. Only a clear yes is one. */
+export function readReply(line: string): NewAnswer {
+  const word = line.trim()
+  if (isYes(word)) return { answer: 'allow' }
+  if (/^s(ession)?$/i.test(word)) return { answer: 'allow', scope: 'session' }
+  return word === '' || /^no?$/i.test(word) ? { answer: 'deny' } : { answer: 'deny', reason: word }
+}
 
 export const isYes = (line: string): boolean => /^\s*y(es)?\s*$/i.test(line)
 
@@ -79,6 +90,6 @@ export function openPersonPrompt(input: Pick<CommandInput, 'in' | 'err'>): AskPe
     // Only the last line is the prompt, because the line editor writes it again at every key.
     const line = await askLine(from, err, words.slice(last), signal)
     if (line === 'interrupted') process.emit('SIGINT')
-    return line !== null && line !== 'interrupted' && isYes(line.text)
+    return line === null || line === 'interrupted' ? { answer: 'deny' } : readReply(line.text)
   }
 }

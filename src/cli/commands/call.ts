@@ -5,6 +5,7 @@ import { TielineError } from '../../client/tieline-error.ts'
 import type { TielineClient } from '../../client/client.ts'
 import { surroundings } from '../../client/surroundings.ts'
 import { watchOptions } from '../chat/conversation.ts'
+import { endRun } from '../chat/end-run.ts'
 import { printError, printResult, type Command, type CommandInput } from '../command.ts'
 import { cwdFlag, readCwd, readTask, readTimeout, timeoutFlag } from '../flags.ts'
 import { openClient, withServer, type Reached } from '../reach/reach.ts'
@@ -47,6 +48,9 @@ async function runCall(input: CommandInput): Promise<number> {
       const end = { outcome: answer.outcome ?? 'failed', error: answer.errors[0] ?? null }
       if (!answer.success && !isJson)
         printError(input.err, describeFailure(input, answer.agent_name, end, true))
+      const flow = await findFlow(reached.client, answer.call_id)
+      const place = { client: () => reached.client, isOwn: () => reached.own !== null }
+      await endRun(input, place, { flow, outcome: end.outcome })
       return answer.success ? 0 : 1
     })
   } catch (error) {
@@ -61,6 +65,15 @@ async function runCall(input: CommandInput): Promise<number> {
     return 1
   }
 }
+
+/** Without one where it was stopped before it began. */
+const findFlow = async (client: TielineClient, call: string): Promise<string | null> =>
+  call === ''
+    ? null
+    : client.calls.get(call).then(
+        ({ flow }) => flow,
+        () => null,
+      )
 
 /** The same for every try: the next server knows the call by its key, and gives its answer. */
 type Caller = {

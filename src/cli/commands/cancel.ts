@@ -3,6 +3,7 @@ import type { TielineClient } from '../../client/client.ts'
 import { surroundings } from '../../client/surroundings.ts'
 import { toTurnId, type CallId } from '../../model/id.ts'
 import { printError, printResult, type Command, type CommandInput } from '../command.ts'
+import { findId } from '../reach/find-id.ts'
 import { withServer } from '../reach/reach.ts'
 import { countNoun } from '../show/amounts.ts'
 
@@ -22,10 +23,11 @@ If nothing runs, the exit code is 1.`,
     'tieline cancel flow_01 --json',
   ],
   async run(input: CommandInput): Promise<number> {
-    const [id = ''] = input.words
+    const [given = ''] = input.words
     // One key for all tries, so that a retry does not end what came after the first.
     const key = surroundings.draw()
     return withServer(input, async ({ client }) => {
+      const id = await findId(client, given, input.signal)
       const cancelled = await cancelAll(client, id, input, key)
       if (cancelled === 0 && input.flags['json'] !== true)
         printError(input.err, `nothing runs in ${id}; it has ended, or has not begun.`)

@@ -10,7 +10,10 @@ export const exportCommand: Command = {
   name: 'export',
   words: ['[id]'],
   help: 'Writes a call, session or flow, or the whole log, to a file, without secrets',
-  flags: { out: { value: 'FILE', help: 'where to write it; by default to stdout' } },
+  flags: {
+    out: { value: 'FILE', help: 'where to write it; by default to stdout' },
+    force: { help: 'overwrite the file if it exists' },
+  },
   more: `
 The file has a header and one line of JSON for each event. It is complete: it includes earlier turns of
 conversations that were passed on, and how the agents were configured, so that it replays elsewhere. What
@@ -40,9 +43,14 @@ async function runExport(input: CommandInput): Promise<number> {
   }
   const file = resolve(named)
   // Whoever should read it gets it from its owner.
-  await writeFile(file, text, { mode: privateMode }).catch((cause: NodeJS.ErrnoException) => {
+  const flag = input.flags['force'] === true ? 'w' : 'wx'
+  await writeFile(file, text, { mode: privateMode, flag }).catch((cause: NodeJS.ErrnoException) => {
     const missing = cause.code === 'ENOENT' || cause.code === 'ENOTDIR'
-    const why = missing ? `there is no folder ${dirname(file)}; make it first` : cause.message
+    const why = missing
+      ? `there is no folder ${dirname(file)}; make it first`
+      : cause.code === 'EEXIST'
+        ? 'it exists; choose another name, or say --force to overwrite it'
+        : cause.message
     throw new UsageError(`--out: ${file} cannot be written: ${why}.`, { cause })
   })
   const { events, turns, contextTurns, redacted } = header

@@ -2,6 +2,8 @@ import type { Flow } from '../../wire/log.ts'
 import type { TielineClient } from '../../client/client.ts'
 import { systemClock } from '../../runtime/kernel/system-clock.ts'
 import { printResult, UsageError, wantsColour, type Command, type CommandInput } from '../command.ts'
+import { isFailure } from '../../model/request-name.ts'
+import { findId } from '../reach/find-id.ts'
 import { readRecorded } from '../reach/recorded-log.ts'
 import { buildTree } from '../show/flow-tree.ts'
 import { collectCalls } from '../show/report.ts'
@@ -16,15 +18,24 @@ export const flow: Command = {
   help: 'Shows everything that a request, a call or a session caused as a tree, with tokens and time',
   flags: {},
   examples: [
-    'tieline calls                which flows there are',
-    'tieline flow flow_01abc      one of them',
+    'tieline flows                which there are',
+    'tieline flow last            the newest',
+    'tieline flow 731942          one of them, by the end of its id',
     'tieline flow ses_01abc       everything that a session did',
   ],
   async run(input: CommandInput): Promise<number> {
     const { out, env } = input
     const id = input.words[0] ?? ''
     const tree = await readRecorded(input, {
-      server: async (client) => buildTree(await findFlows(client, id), id),
+      async server(client) {
+        const whole = await findId(client, id, input.signal)
+        const found = await findFlows(client, whole)
+        // Whoever looks at it on a terminal has seen how it ended.
+        if (out.isTTY === true)
+          for (const one of found)
+            if (isFailure(one.root.outcome)) await client.seeFlow(one.flow, { signal: input.signal })
+        return buildTree(found, whole)
+      },
       log: async (log) => (await log.events(id)).reduce(foldEvent, emptyTree),
     })
     const roots = buildNodes(tree).filter((node) => node.caller === null || !tree.nodes.has(node.caller))

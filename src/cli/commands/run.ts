@@ -1,5 +1,6 @@
 /** `tieline run "<task>"`: gives an agent a task, shows its calls while they happen, and prints its output. */
 import { openConversation } from '../chat/conversation.ts'
+import { endRun } from '../chat/end-run.ts'
 import { printError, printResult, type Command, type CommandInput } from '../command.ts'
 import { conversationFlags, readTask, readTimeout, timeoutFlag } from '../flags.ts'
 import { collectCalls, describeFailure } from '../show/report.ts'
@@ -26,6 +27,7 @@ you are asked here.`,
       printResult(input, { agent, ...result, calls: collectCalls(conversation.tree()) }, result.output)
       if (!result.success && input.flags['json'] !== true)
         printError(input.err, describeFailure(input, agent, result, false))
+      await endRun(input, conversation, result)
       return result.success ? 0 : 1
     } finally {
       await conversation.close()

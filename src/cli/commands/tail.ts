@@ -1,6 +1,8 @@
 /** `tieline tail [session]`: events as they happen, one line each. */
 import { fstatSync } from 'node:fs'
 import type { StreamedEvent } from '../../wire/log.ts'
+import type { TielineClient } from '../../client/client.ts'
+import { TielineError } from '../../client/tieline-error.ts'
 import { systemClock } from '../../runtime/kernel/system-clock.ts'
 import { flagText, printError, printResult, type Command, type CommandInput } from '../command.ts'
 import { readAwayMsMax, trackConnection } from '../reach/connection.ts'
@@ -14,7 +16,10 @@ export const tail: Command = {
   words: ['[session]'],
   help: 'Follows events as they happen, of one session or of all',
   flags: {
-    after: { value: 'SEQ', help: 'begin after this event; 0 is the beginning of the log. By default now' },
+    after: {
+      value: 'SEQ',
+      help: 'begin after this event; 0 is the beginning of the log. By default with the newest ones',
+    },
   },
   more: `
 A connection that breaks is resumed where it stopped. With --json each line is an event with its seq, which
@@ -40,6 +45,7 @@ async function runTail(input: CommandInput): Promise<number> {
     await withServer(here, async (reached) => {
       const { sessions } = await reached.client.sessions.list({ limit: sessionsNamedMax })
       for (const { id, agentName } of sessions) names.add(id, agentName)
+      from.after ??= await findNewest(reached.client, here.signal)
       await followEvents(here, reached, from, print)
     })
     return 0
@@ -49,6 +55,20 @@ async function runTail(input: CommandInput): Promise<number> {
   } finally {
     probe?.stop()
     release?.()
+  }
+}
+
+const newestShown = 20
+
+/** A little before the end of the log, so that there is something to see at once. */
+async function findNewest(client: TielineClient, signal: AbortSignal): Promise<string | null> {
+  try {
+    const { upTo } = await client.flowEvents('last', { limit: 1 }, { signal })
+    return String(Math.max(0, Number(upTo) - newestShown))
+  } catch (error) {
+    // Nothing was asked for yet, or an older server does not know what `last` is: then it begins now.
+    if (error instanceof TielineError && error.status === 404) return null
+    throw error
   }
 }
 

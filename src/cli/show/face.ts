@@ -1,4 +1,5 @@
 /** How work is shown while it happens: a tree that is redrawn in place, plain lines, both, or nothing. */
+import { externalAgent } from '../../model/agent.ts'
 import { toTurnId } from '../../model/id.ts'
 import { explain } from '../../model/refusal.ts'
 import { preview } from '../../model/text.ts'
@@ -106,7 +107,7 @@ const taskPointsMax = 200
 /** Calls as plain lines, for pipes and logs. Pure: `tree` is as it was before the event. */
 export function renderCalls(tree: Tree, { event }: Happened): string[] {
   const opened = (agent: string, task: string): string =>
-    `${tree.nodes.get(event.turn ?? '')?.agent ?? 'somebody'} calling ${oneLine(agent)} with task: ${shorten(task)}`
+    `${nameCaller(tree.nodes.get(event.turn ?? '')?.agent)} calling ${oneLine(agent)} with task: ${shorten(task)}`
   const ended = (agent: string, success: boolean, tokens: number, ms: number): string =>
     `${oneLine(agent)} returned: ${success ? 'SUCCESS' : 'FAILED'} (${tokens} tokens, ${Math.round(ms / 1000)}s)`
   const failed = (error: string): string => `  Error: ${oneLine(error)}`
@@ -128,3 +129,6 @@ function shorten(task: string): string {
   const cut = preview(line, taskPointsMax)
   return cut.length === line.length ? line : `${cut}…`
 }
+
+/** The session of this command calls for the person who typed it. */
+const nameCaller = (agent = 'somebody'): string => (agent === externalAgent.name ? 'you' : agent)

@@ -12,9 +12,10 @@ export function buildTree(flows: readonly Flow[], id: string): Tree {
   return { ...alone, nodes: new Map(buildNodes(alone).map((node) => [node.id, node])) }
 }
 
-function plantFlow(tree: Tree, { root, calls }: Flow): Tree {
+function plantFlow(tree: Tree, { root, calls, tokensUsed }: Flow): Tree {
   const planted = plant(tree, {
-    ...newNode(root.turn, root.agent, root.text, root.openedAt),
+    ...newNode(root.turn, root.agent, root.task, root.openedAt),
+    tokensTotal: tokensUsed,
     state: root.endedAt === null ? 'running' : 'ended',
     outcome: root.outcome,
     endedAt: root.endedAt,
@@ -45,7 +46,7 @@ const createNode = (call: CallRecord, caller: string): TreeNode => ({
   outcome: call.outcome,
   endedAt: call.endedAt,
   deadline: call.deadline,
-  tokensTotal: call.outcome === null ? null : call.tokensUsed,
+  tokensTotal: call.tokensUsed,
   toolsUsed: call.toolCalls,
   output: call.output,
   errors: call.errors,

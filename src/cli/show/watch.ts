@@ -1,4 +1,6 @@
 /** Follows the events of work that was asked for here, and shows them. */
+import type { Asked } from '../chat/question.ts'
+import type { NewAnswer } from '../../wire/questions.ts'
 import type { StreamedEvent } from '../../wire/log.ts'
 import type { TielineClient } from '../../client/client.ts'
 import { surroundings } from '../../client/surroundings.ts'
@@ -60,7 +62,7 @@ export type WorkResult = {
 }
 
 /** `signal` aborts when the question was answered elsewhere, or its deadline has passed. */
-export type AskPerson = (question: EventOf<'question.asked'>, signal: AbortSignal) => Promise<boolean>
+export type AskPerson = (question: Asked, signal: AbortSignal) => Promise<NewAnswer>
 
 export type Watch = {
   /** Returns when the turn of a message has ended. Cancels it when `signal` aborts, or at its timeout. */
@@ -232,8 +234,9 @@ function openQuestions(client: TielineClient, face: () => Face, askPerson: AskPe
     if (signal.aborted) return
     if (askPerson === undefined) return face().note(describeUnanswered(question, client.url))
     try {
-      const allowed = await face().aside(() => askPerson(question, signal))
-      await client.questions.answer(question.question, allowed ? 'allow' : 'deny')
+      const asked = await findAsked(client, question)
+      const given = await face().aside(() => askPerson(asked, signal))
+      await client.questions.answer(question.question, given)
     } catch (error) {
       if (!signal.aborted) face().note(`tieline: ${describeError(error)}`)
     }
@@ -250,6 +253,10 @@ function openQuestions(client: TielineClient, face: () => Face, askPerson: AskPe
   }
 }
 
+/** With what the server knows besides: where, for what, and the agent's last words. */
+const findAsked = async (client: TielineClient, question: EventOf<'question.asked'>): Promise<Asked> =>
+  (await client.needs().catch(() => [])).find(({ id }) => id === question.question) ?? question
+
 const describeUnanswered = ({ agent, tool }: EventOf<'question.asked'>, url: string): string =>
   `${agent} asks whether it may use ${tool}; nobody can be asked here. ` +
-  `Answer at ${url} before its deadline; after that the answer is no.`
+  `Answer with "tieline answer", or at ${url}, before its deadline; after that it is denied.`

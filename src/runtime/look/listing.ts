@@ -1,6 +1,9 @@
 /** Calls for lists, newest first: from the rows of calls, each with its two events. */
+import { externalAgent } from '../../model/agent.ts'
+import { nameClientProgram } from '../../model/client-address.ts'
 import type { StoredEvent } from '../../model/event.ts'
 import type { SessionId } from '../../model/id.ts'
+import { userSession } from '../../model/mail.ts'
 import { explain } from '../../model/refusal.ts'
 import type { CallPage, Lists } from '../kernel/lists-port.ts'
 import type { Store } from '../kernel/store-port.ts'
@@ -13,7 +16,7 @@ export type CallsFilter = {
   before?: number | null
 }
 type Parts = {
-  store: Pick<Store, 'turn'>
+  store: Pick<Store, 'turn' | 'session'>
   lists: Pick<Lists, 'calls'>
   /** What people call an agent. */
   nameOf: (agent: string) => string
@@ -33,22 +36,26 @@ async function listed(
   nameOf: Parts['nameOf'],
   { first, ended, used, flow }: CallPage['calls'][number],
 ): Promise<ListedCall | null> {
-  const named = (
+  const named = async (
     caller: string,
     agent: string,
-  ): Pick<ListedCall, 'caller' | 'callerName' | 'agent' | 'agentName'> => ({
-    caller,
-    callerName: nameOf(caller),
-    agent,
-    agentName: nameOf(agent),
-  })
+    session: SessionId,
+  ): Promise<Pick<ListedCall, 'caller' | 'callerName' | 'agent' | 'agentName'>> => {
+    const row = caller === externalAgent.name ? await store.session(session) : null
+    return {
+      caller,
+      callerName: row === null ? nameOf(caller) : row.id === userSession ? 'you' : nameClientProgram(row),
+      agent,
+      agentName: nameOf(agent),
+    }
+  }
   const { at, event }: StoredEvent = first
   if (event.type === 'call.refused') {
     const turn = event.turn === null ? null : await store.turn(event.turn)
     return {
       call: event.call,
       flow,
-      ...named(turn?.grant.agent ?? '', event.agent),
+      ...(await named(turn?.grant.agent ?? '', event.agent, event.session)),
       tool: event.tool,
       task: event.task,
       outcome: 'refused',
@@ -62,7 +69,7 @@ async function listed(
   return {
     call: event.call,
     flow: event.flow,
-    ...named(event.grant.path.at(-2)?.agent ?? '', event.grant.agent),
+    ...(await named(event.grant.path.at(-2)?.agent ?? '', event.grant.agent, event.session)),
     tool: event.tool,
     task: event.task,
     outcome: ended?.outcome ?? null,

@@ -1,0 +1,63 @@
+/** `tieline flows`: requests, newest first, by their task. */
+import { FlowsQuery, type FlowSummary } from '../../wire/flows.ts'
+import { systemClock } from '../../runtime/kernel/system-clock.ts'
+import { flagText, printResult, type Command, type CommandInput } from '../command.ts'
+import { limitFlag, readLimit, refuseValue } from '../flags.ts'
+import { withServer } from '../reach/reach.ts'
+import { formatAgo, formatCount, formatDuration } from '../show/amounts.ts'
+import { shortId } from '../show/short-id.ts'
+import { oneLine } from '../show/width.ts'
+import { renderList } from './calls.ts'
+
+const states = FlowsQuery.shape.state.unwrap()
+
+export const flows: Command = {
+  name: 'flows',
+  words: [],
+  help: 'Lists requests, newest first: task, agent, state, cost, and what they wait for',
+  flags: {
+    state: { value: 'STATE', help: 'live, ended, failed, unseen, running, asking, queued or away' },
+    agent: { value: 'NAME', help: 'only those that this agent was asked for' },
+    project: { value: 'DIR', help: 'only those that work in this directory or below it' },
+    limit: limitFlag,
+  },
+  more: `
+A request ended as it did for the one who asked: where a program called an agent that failed, it has failed.`,
+  examples: [
+    'tieline flows',
+    'tieline flows --state live          what runs now',
+    'tieline flows --state failed --json',
+    'tieline flow last                   the newest, as a tree',
+  ],
+  async run(input: CommandInput): Promise<number> {
+    const limit = readLimit(input)
+    const [given, agent, project] = ['state', 'agent', 'project'].map((name) => flagText(input.flags[name]))
+    const state = given === undefined ? undefined : states.safeParse(given)
+    if (state?.success === false) throw refuseValue('state', given, `one of ${states.options.join(', ')}`)
+    return withServer(input, async ({ client }) => {
+      const ask = {
+        limit,
+        ...(state === undefined ? {} : { state: state.data }),
+        ...(agent === undefined ? {} : { agent }),
+        ...(project === undefined ? {} : { project }),
+      }
+      const { flows: found } = await client.flows(ask, { signal: input.signal })
+      const now = systemClock.now()
+      const title = 'FLOW  STATE  ASKED -> AGENT  (TIME, TOKENS)  BEGUN  TASK'
+      const lines = found.map((flow) => renderFlow(flow, now))
+      printResult(input, found, renderList(input, title, lines, 'There are no such requests in this log.'))
+      return 0
+    })
+  },
+}
+
+/** One line; what it waits for, or why it failed, is a line below. */
+export function renderFlow(flow: FlowSummary, now: number): string {
+  const state = flow.state === 'ended' ? (flow.outcome ?? 'ended').replaceAll('_', ' ') : flow.state
+  const asked =
+    flow.agent === '' ? oneLine(flow.askedBy) : `${oneLine(flow.askedBy)} -> ${oneLine(flow.agent)}`
+  const cost = `(${formatDuration(flow.durationMs)}, ${formatCount(flow.tokensUsed)} tokens)`
+  const head = [shortId(flow.flow), state, asked, cost, formatAgo(now - flow.openedAt), oneLine(flow.title)]
+  const below = flow.state === 'ended' ? (flow.error ?? '') : flow.waitsFor
+  return [head.join('  '), ...(below === '' ? [] : [`        ${oneLine(below)}`])].join('\n')
+}
