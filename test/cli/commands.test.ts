@@ -46,7 +46,11 @@ test('without any configuration the offline demo agent answers', async () => {
   garbage.push(cwd)
   expect(
     await start(cwd, ['run', 'hi there', '--data-dir', 'data'], { TIELINE_PORT: '0' }).ended,
-  ).toMatchObject({ code: 0, out: expect.stringContaining('I was told: "hi there"') as unknown, err: '' })
+  ).toMatchObject({
+    code: 0,
+    out: expect.stringContaining('I was told: "hi there"') as unknown,
+    err: expect.stringMatching(/^flow (\d{6}) {2}tieline flow \1\n$/) as unknown,
+  })
 })
 
 test('call prints what the agent returns; the exit code and --json say how it ended', async () => {

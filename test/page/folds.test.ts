@@ -8,13 +8,13 @@ import { openLine, type OpenLine } from '../../src/open-line.ts'
 import { exchangeOf } from '../kits/askers.ts'
 import { foldEvent } from '../../web/src/live/fold-event.ts'
 import {
-  getActivity,
   createLedger,
   takeSession,
   sumTokens,
   type Ledger,
   type MailFact,
 } from '../../web/src/live/ledger.ts'
+import { getActivity } from '../../web/src/live/describe-facts.ts'
 import { applyDelta } from '../../web/src/live/said.ts'
 import { createDetails } from '../../web/src/live/turn-details.ts'
 import { createFlowFilter } from '../../web/src/flow/flow-filter.ts'

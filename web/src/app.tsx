@@ -8,12 +8,14 @@ import { useKeys } from './keys.ts'
 import { countAgentDrafts } from './live/fold-mail.ts'
 import { useLiveTopic } from './live/use-live.ts'
 import { ConnectionBar, TokenForm } from './connection-bar.tsx'
+import { NeedsProvider, useNeeds } from './needs/needs.tsx'
 import { KeyHelp } from './key-help.tsx'
 import { ThemeSwitch } from './theme-switch.tsx'
 import { SessionsView } from './views/sessions-view.tsx'
 import { StoreBar } from './store-bar.tsx'
 
 const lazyViews = {
+  now: lazyView(async () => (await import('./views/now-view.tsx')).NowView),
   start: lazyView(async () => (await import('./views/start-view.tsx')).StartView),
   flows: lazyView(async () => (await import('./views/flows-view.tsx')).FlowsView),
   flow: lazyView(async () => (await import('./flow/flow-view.tsx')).FlowView),
@@ -23,6 +25,7 @@ const lazyViews = {
 }
 
 const views = [
+  { name: 'now', title: 'Now', key: 'o' },
   { name: 'sessions', title: 'Sessions', key: 's' },
   { name: 'flows', title: 'Flows', key: 'f' },
   { name: 'waits', title: 'Waits', key: 'w' },
@@ -60,35 +63,37 @@ export function App() {
   const connection = live.connection()
   if (connection.state === 'refused' && connection.needsToken) return <TokenForm why={connection.why} />
   return (
-    <div className="app">
-      <a
-        className="skip"
-        href="#main"
-        onClick={(event) => {
-          event.preventDefault()
-          document.querySelector<HTMLElement>('main')?.focus()
-        }}
-      >
-        Skip to the content
-      </a>
-      <Header address={address} onHelp={() => setHelping(true)} />
-      <ConnectionBar />
-      <StoreBar />
-      <main id="main" tabIndex={-1}>
-        <Boundary place={address.path.join('/')}>
-          <View address={address} />
-        </Boundary>
-      </main>
-      {helping && <KeyHelp views={views} onClose={() => setHelping(false)} />}
-    </div>
+    <NeedsProvider>
+      <div className="app">
+        <a
+          className="skip"
+          href="#main"
+          onClick={(event) => {
+            event.preventDefault()
+            document.querySelector<HTMLElement>('main')?.focus()
+          }}
+        >
+          Skip to the content
+        </a>
+        <Header address={address} onHelp={() => setHelping(true)} />
+        <ConnectionBar />
+        <StoreBar />
+        <main id="main" tabIndex={-1}>
+          <Boundary place={address.path.join('/')}>
+            <View address={address} />
+          </Boundary>
+        </main>
+        {helping && <KeyHelp views={views} onClose={() => setHelping(false)} />}
+      </div>
+    </NeedsProvider>
   )
 }
 
 function Header({ address, onHelp }: { address: Address; onHelp: () => void }) {
-  const at = address.path[0] ?? 'sessions'
+  const at = address.path[0] ?? 'now'
   return (
     <header className="top">
-      <a className="brand" href={buildHref(['start'])} aria-label="Tieline, start">
+      <a className="brand" href={buildHref(['now'])} aria-label="Tieline, now">
         <img src="/icon.svg" alt="" width="20" height="20" />
         <span aria-hidden="true">Tieline</span>
       </a>
@@ -98,6 +103,7 @@ function Header({ address, onHelp }: { address: Address; onHelp: () => void }) {
           .map(({ name, title }) => (
             <a key={name} href={buildHref([name])} aria-current={at === name ? 'page' : undefined}>
               {title}
+              {name === 'now' && <NeedsCount />}
               {name === 'inbox' && <InboxCount />}
             </a>
           ))}
@@ -112,20 +118,19 @@ function Header({ address, onHelp }: { address: Address; onHelp: () => void }) {
   )
 }
 
+function NeedsCount() {
+  const { needs } = useNeeds()
+  return <Count count={needs?.length ?? 0} label="waiting for you" />
+}
+
 function InboxCount() {
-  const live = useLiveTopic('questions')
-  useLiveTopic('sessions')
+  const live = useLiveTopic('sessions')
   useLiveTopic('mail')
   const mail = [...live.ledger.sessions.values()].reduce(
     (sum, session) => sum + (session.archived ? 0 : session.buffered),
     0,
   )
-  return (
-    <Count
-      count={live.ledger.questions.size + mail + countAgentDrafts(live.ledger)}
-      label="waiting for you"
-    />
-  )
+  return <Count count={mail + countAgentDrafts(live.ledger)} label="in the inbox" isQuiet />
 }
 
 function View({ address }: { address: Address }) {
@@ -143,5 +148,6 @@ function View({ address }: { address: Address }) {
   // On a fresh server the first page explains itself.
   if (at === 'start' || (at === undefined && live.loaded().lists && live.ledger.sessions.size === 0))
     return <lazyViews.start.View query={address.query} />
+  if (at === undefined || at === 'now') return <lazyViews.now.View />
   return <SessionsView session={id ?? null} query={address.query} />
 }

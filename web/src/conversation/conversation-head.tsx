@@ -2,7 +2,8 @@
 import { useState } from 'react'
 import { formatAmount, pluralize, shortenId } from '../format.ts'
 import { linkToFlow } from '../address.ts'
-import { nameSessionAgent, isActive, nameSession, type SessionFact } from '../live/ledger.ts'
+import { nameSessionAgent, isActive, type SessionFact } from '../live/ledger.ts'
+import { nameSession } from '../live/describe-facts.ts'
 import type { Live } from '../live/live.ts'
 import { useLiveTopic } from '../live/use-live.ts'
 import { ActivityBadge } from '../parts/badges.tsx'
@@ -19,7 +20,7 @@ export function ConversationHead({ id, back }: { id: string; back: string }) {
         ← Sessions
       </a>
       <h2>
-        <Name>{session === undefined ? shortenId(id) : nameSession(session)}</Name>
+        <Name>{session === undefined ? shortenId(id) : nameSession(live.ledger, session)}</Name>
       </h2>
       {session !== undefined && <ActivityBadge session={session} />}
       {session !== undefined && <Facts session={session} />}

@@ -4,6 +4,7 @@ import { TielineError } from '../../../src/client/tieline-error.ts'
 import { go, linkToSession } from '../address.ts'
 import { useKeys } from '../keys.ts'
 import { useLive, useLiveTopic } from '../live/use-live.ts'
+import { NeedsHere } from '../needs/need-card.tsx'
 import { Empty, Loading, Problem } from '../parts/states.tsx'
 import { useLoaded } from '../parts/use-loaded.ts'
 import { Composer } from './composer.tsx'
@@ -36,6 +37,7 @@ export function ConversationView({ id, at, back }: { id: string; at: number | nu
       ) : (
         <Body id={id} at={at} />
       )}
+      {!unknown && <NeedsHere session={id} />}
       {!unknown && session?.kind === 'persistent' && <Composer id={id} />}
     </section>
   )

@@ -6,7 +6,9 @@ import { formatAmount, formatTime, formatDuration, takeFirstLine, pluralize } fr
 import { useNow } from '../browser-clock.ts'
 import { useKeys, moveFocus } from '../keys.ts'
 import { nameAgent } from '../live/ledger.ts'
-import { useLive } from '../live/use-live.ts'
+import { getFlowAgent, getFlowOutcome } from '../live/describe-facts.ts'
+import { useLive, useLiveTopic } from '../live/use-live.ts'
+import { NeedsHere } from '../needs/need-card.tsx'
 import { OutcomeBadge } from '../parts/badges.tsx'
 import { Name } from '../parts/names.tsx'
 import { Empty, Loading, Problem } from '../parts/states.tsx'
@@ -14,6 +16,7 @@ import { Tabs } from '../parts/tabs.tsx'
 import { CallGraph } from './call-graph.tsx'
 import { CallPanel } from './call-panel.tsx'
 import { useFlowEvents } from './flow-events.ts'
+import { FlowNow } from './flow-now.tsx'
 import type { Bar, FlowPicture } from './flow-picture.ts'
 import { foldFlow } from './fold-flow.ts'
 import { ReplaySlider } from './replay-slider.tsx'
@@ -32,7 +35,7 @@ export function FlowView({ id, query }: { id: string; query: URLSearchParams }) 
       </Empty>
     )
   if (state === 'reading') return <Loading what="the flow" />
-  return <Flow events={events} count={events.length} query={query} />
+  return <Flow id={id} events={events} count={events.length} query={query} />
 }
 
 const shapes = [
@@ -41,10 +44,12 @@ const shapes = [
 ] as const
 
 function Flow({
+  id,
   events,
   count,
   query,
 }: {
+  id: string
   events: readonly StreamedEvent[]
   count: number
   query: URLSearchParams
@@ -83,7 +88,9 @@ function Flow({
     <div className={`flow${bar === undefined ? '' : ' has-panel'}`}>
       <Hatch />
       <div className="flow-main">
-        <FlowHead picture={picture} at={at} isPast={index !== null} />
+        <FlowHead id={id} picture={picture} at={at} isPast={index !== null} />
+        <NeedsHere flow={id} />
+        {index === null && <FlowNow id={id} version={events.length} />}
         <Tabs
           label="Shape"
           tabs={shapes}
@@ -111,19 +118,25 @@ function findEventIndex(events: readonly StreamedEvent[], at: string | null): nu
   return found === -1 ? 0 : found
 }
 
-function FlowHead({ picture, at, isPast }: { picture: FlowPicture; at: number; isPast: boolean }) {
+type HeadProps = { id: string; picture: FlowPicture; at: number; isPast: boolean }
+
+function FlowHead({ id, picture, at, isPast }: HeadProps) {
   const { root } = picture
+  const { ledger } = useLiveTopic(`flow:${id}`)
   if (root === null) return null
+  const flow = ledger.flows.get(id)
+  const outcome = flow === undefined || root.outcome === null ? root.outcome : getFlowOutcome(ledger, flow)
+  const text = flow?.text === undefined || flow.text === '' ? root.text : flow.text
   const calls = [...picture.bars.values()].filter((bar) => bar.call !== null)
   const bad = calls.filter(({ outcome }) => outcome !== null && outcome !== 'completed').length
   return (
     <header className="flow-head">
       <h1>
-        <Name>{root.agent}</Name> <OutcomeBadge outcome={root.outcome} />
+        <bdi>{takeFirstLine(text, 160)}</bdi> <OutcomeBadge outcome={outcome} />
         {isPast && <span className="badge tone-warn">as it was at {formatTime(picture.to)}</span>}
       </h1>
-      <p className="flow-text" title={root.text}>
-        <bdi>{takeFirstLine(root.text, 220)}</bdi>
+      <p className="flow-text">
+        <Name>{flow === undefined ? root.agent : getFlowAgent(ledger, flow)}</Name>
       </p>
       <ul className="facts">
         <li>{formatDuration((root.endedAt ?? at) - root.openedAt)}</li>

@@ -1,5 +1,6 @@
 import type { Event, EventOf } from '../../../src/model/event.ts'
 import { opensTurn } from '../../../src/model/opening.ts'
+import { isLook, readTask } from '../../../src/model/request-name.ts'
 import type { StreamedEvent } from '../../../src/wire/log.ts'
 import { callFolds } from './fold-calls.ts'
 import { foldMail, type MailEvent } from './fold-mail.ts'
@@ -42,6 +43,10 @@ function touchFlow(ledger: Ledger, id: string, seq: number, touch: Touch): void 
 
 const isMail = (event: Event): event is MailEvent => event.type.startsWith('message.')
 
+/** What a client asked for with a tool, which only its own turns have. */
+const isUse = (event: EventOf<'message.sent'> | EventOf<'message.delivered'>): boolean =>
+  event.type === 'message.sent' && event.use !== undefined
+
 function openByMessage(
   ledger: Ledger,
   event: EventOf<'message.sent'> | EventOf<'message.delivered'>,
@@ -55,7 +60,9 @@ function openByMessage(
   Object.assign(turn, {
     flow: event.flow,
     agent: nameAgent(ledger, event.grant.agent),
-    text: shortenText(event.text),
+    text: shortenText(readTask(event, isUse(event))),
+    isUse: isUse(event),
+    isLook: isLook(event, isUse(event)),
     source: event.source,
     from: event.from,
     applet: event.applet,

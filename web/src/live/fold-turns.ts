@@ -1,4 +1,5 @@
 /** Events about turns, their steps, and the questions that they ask a person. */
+import { readRootEnd } from '../../../src/model/request-name.ts'
 import { ensureSession, nameAgent, type Ledger } from './ledger.ts'
 import type { Folds, Touch } from './moment.ts'
 import { ensureTurn } from './turn-facts.ts'
@@ -21,6 +22,7 @@ export const turnFolds: Folds = {
       endedAt: moment.at,
       endedSeq: moment.seq,
       outcome: event.outcome,
+      shown: readRootEnd(event, turn.isUse, []).outcome,
       error: event.error,
       hasEntry: event.entry !== null,
       entryTokens: event.entry === null ? 0 : event.entry.askedTokens + event.entry.answeredTokens,

@@ -29,6 +29,12 @@ export type TurnFact = {
   /** The call that it serves; null if a message started it. */
   call: string | null
   text: string
+  /** A client's own turn: what it asked for decides how it ended. */
+  isUse: boolean
+  /** A client only looked something up with it. */
+  isLook: boolean
+  /** How it ended for the one who asked, where that is not its outcome. */
+  shown: Outcome | null
   source: MessageSource
   from: string | null
   applet: string | null
@@ -224,26 +230,6 @@ export const getStatus = (session: SessionFact): Session['status'] =>
   session.kind === 'external' ? 'idle' : session.liveTurns.size > 0 ? 'streaming' : session.resting
 export const isActive = (session: SessionFact): boolean => getStatus(session) === 'streaming'
 
-/** What a session does; for a session that waits, why. */
-export type Activity = 'idle' | 'error' | 'working' | 'waiting' | 'queued' | 'asking'
-export function getActivity(ledger: Ledger, session: SessionFact): Activity {
-  const status = getStatus(session)
-  if (status !== 'streaming') return status
-  for (const question of ledger.questions.values()) if (question.session === session.id) return 'asking'
-  if (session.waitsFor.size > 0) return 'waiting'
-  const turns = [...session.liveTurns].map((id) => ledger.turns.get(id))
-  return turns.length > 0 && turns.every((turn) => turn?.startedAt === null) ? 'queued' : 'working'
-}
-
-/** The name of a session for people: its title, or its agent. */
-export const nameSession = (session: SessionFact): string =>
-  session.title !== ''
-    ? session.title
-    : session.agentName !== ''
-      ? session.agentName
-      : session.agent !== ''
-        ? session.agent
-        : session.id
 export const nameSessionAgent = (session: SessionFact): string =>
   session.agentName !== '' ? session.agentName : session.agent
 

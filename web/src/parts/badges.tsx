@@ -1,6 +1,7 @@
 /** Badges for states and outcomes, in words as well as in colour. */
 import type { Outcome } from '../../../src/model/event.ts'
-import { getActivity, type Activity, type SessionFact } from '../live/ledger.ts'
+import { getActivity, type Activity } from '../live/describe-facts.ts'
+import type { SessionFact } from '../live/ledger.ts'
 import { useLiveTopic } from '../live/use-live.ts'
 
 const outcomeWords: Record<Outcome, string> = {
@@ -47,6 +48,7 @@ const activityWords: Record<Activity, { word: string; tone: Tone }> = {
   waiting: { word: 'waiting', tone: 'rest' },
   queued: { word: 'queued', tone: 'rest' },
   asking: { word: 'asks you', tone: 'warn' },
+  away: { word: 'program away', tone: 'warn' },
 }
 
 export function ActivityBadge({ session }: { session: SessionFact }) {

@@ -4,7 +4,8 @@
  */
 import { shortenId } from '../format.ts'
 import { linkToSession } from '../address.ts'
-import { nameSessionAgent, nameAgent, nameSession } from '../live/ledger.ts'
+import { nameSessionAgent, nameAgent } from '../live/ledger.ts'
+import { nameSession } from '../live/describe-facts.ts'
 import { useLive, useSession } from '../live/use-live.ts'
 
 export const Name = ({ children }: { children: string }) => (
@@ -14,13 +15,14 @@ export const Name = ({ children }: { children: string }) => (
 /** A link to a session, by its agent and its title or the end of its id. */
 export function SessionLink({ id, withAgent = true }: { id: string; withAgent?: boolean }) {
   const session = useSession(id)
+  const { ledger } = useLive()
   const agent = session === undefined ? '' : nameSessionAgent(session)
-  const title = session?.title ?? ''
+  const title = session === undefined ? '' : nameSession(ledger, session)
   return (
     <a
       className="session-link"
       href={linkToSession(id)}
-      title={session === undefined ? id : `${nameSession(session)} · ${id}`}
+      title={session === undefined ? id : `${nameSession(ledger, session)} · ${id}`}
     >
       {withAgent && agent !== '' && (
         <>

@@ -1,6 +1,6 @@
 /** The search and the filters of the tree. They are part of the address. */
 import { changeQuery } from '../address.ts'
-import { pluralize } from '../format.ts'
+import { pluralize, shortenPath } from '../format.ts'
 import { nameSessionAgent, type Ledger } from '../live/ledger.ts'
 import { useLiveTopic } from '../live/use-live.ts'
 import { CheckBox } from '../parts/check-box.tsx'
@@ -37,8 +37,31 @@ export function SessionFilters({ filter, shown, onNew }: Props) {
         <option value="all">Any status</option>
         <option value="streaming">Working</option>
         <option value="idle">Idle</option>
-        <option value="error">Error</option>
+        <option value="error">Failed</option>
         <option value="mail">With mail</option>
+        <option value="asking">Asks me</option>
+        <option value="away">Program away</option>
+      </select>
+      <select
+        aria-label="Sort"
+        value={filter.sort}
+        onChange={(event) => changeQuery({ sort: event.target.value })}
+      >
+        <option value="activity">By activity</option>
+        <option value="created">Newest first</option>
+        <option value="tokens">By tokens</option>
+      </select>
+      <select
+        aria-label="Directory"
+        value={filter.project}
+        onChange={(event) => changeQuery({ project: event.target.value })}
+      >
+        <option value="">Any directory</option>
+        {listDirectories(live.ledger).map((dir) => (
+          <option key={dir} value={dir}>
+            {shortenPath(dir)}
+          </option>
+        ))}
       </select>
       <select
         aria-label="Agent"
@@ -77,3 +100,6 @@ function listAgents({ sessions }: Ledger): string[] {
   const lasting = [...sessions.values()].filter(({ kind }) => kind !== 'ephemeral')
   return [...new Set(lasting.map(nameSessionAgent))].filter((name) => name !== '').sort()
 }
+
+const listDirectories = ({ sessions }: Ledger): string[] =>
+  [...new Set(Array.from(sessions.values(), ({ cwd }) => cwd))].filter((cwd) => cwd !== '').sort()

@@ -3,8 +3,9 @@ import { memo } from 'react'
 import { formatAge, formatAmount, shortenPath } from '../format.ts'
 import { goToSession, linkToSession } from '../address.ts'
 import { useNow } from '../browser-clock.ts'
-import { nameSessionAgent, nameSession, type SessionFact } from '../live/ledger.ts'
-import { useLiveTopic } from '../live/use-live.ts'
+import { nameSessionAgent, type SessionFact } from '../live/ledger.ts'
+import { nameSession } from '../live/describe-facts.ts'
+import { useLive, useLiveTopic } from '../live/use-live.ts'
 import { ActivityBadge } from '../parts/badges.tsx'
 import { Name } from '../parts/names.tsx'
 import type { TreeRow } from './session-tree.ts'
@@ -27,7 +28,7 @@ export const SessionRow = memo(function SessionRow({
   onKey,
 }: Props) {
   const { level, hasChildren, isOpen, fits } = row
-  useLiveTopic(`session:${row.session.id}`)
+  const { ledger } = useLiveTopic(`session:${row.session.id}`)
   const session = row.session
   return (
     <div
@@ -56,7 +57,7 @@ export const SessionRow = memo(function SessionRow({
           <span className="twist" />
         )}
         <a href={linkToSession(session.id)} tabIndex={-1} onClick={(event) => follow(event, session.id)}>
-          <Name>{nameSession(session)}</Name>
+          <Name>{nameSession(ledger, session)}</Name>
         </a>
         <AgentNote session={session} />
       </div>
@@ -80,13 +81,14 @@ export const SessionRow = memo(function SessionRow({
 })
 
 function AgentNote({ session }: { session: SessionFact }) {
+  const { ledger } = useLive()
   const agent = nameSessionAgent(session)
   const note =
     session.kind === 'external'
-      ? 'client'
+      ? agent
       : session.kind === 'ephemeral'
         ? 'call'
-        : agent !== nameSession(session)
+        : agent !== nameSession(ledger, session)
           ? agent
           : ''
   return (

@@ -1,17 +1,16 @@
 /** The sessions as a tree, searched and filtered. The ancestors of a session that fits are shown too. */
+import { getActivity, nameSession } from '../live/describe-facts.ts'
 import { userSession } from '../live/fold-mail.ts'
-import {
-  nameSessionAgent,
-  isActive,
-  nameSession,
-  getStatus,
-  type Ledger,
-  type SessionFact,
-} from '../live/ledger.ts'
+import { nameSessionAgent, isActive, getStatus, type Ledger, type SessionFact } from '../live/ledger.ts'
+
+export const statuses = ['all', 'streaming', 'idle', 'error', 'mail', 'asking', 'away'] as const
+export const sorts = ['activity', 'created', 'tokens'] as const
 
 export type TreeFilter = {
   text: string
-  status: 'all' | 'streaming' | 'idle' | 'error' | 'mail'
+  status: (typeof statuses)[number]
+  sort: (typeof sorts)[number]
+  project: string
   agent: string
   calls: boolean
   archived: boolean
@@ -28,8 +27,9 @@ export function parseFilter(query: URLSearchParams): TreeFilter {
   const status = query.get('status')
   return {
     text: query.get('q') ?? '',
-    status:
-      status === 'streaming' || status === 'idle' || status === 'error' || status === 'mail' ? status : 'all',
+    status: statuses.find((one) => one === status) ?? 'all',
+    sort: sorts.find((one) => one === query.get('sort')) ?? 'activity',
+    project: query.get('project') ?? '',
     agent: query.get('agent') ?? '',
     calls: query.get('calls') === 'true',
     archived: query.get('archived') === 'true',
@@ -43,16 +43,19 @@ export function buildRows(ledger: Ledger, filter: TreeFilter, closed: ReadonlySe
     .split(/\s+/)
     .filter((word) => word !== '')
   for (const session of ledger.sessions.values()) {
-    if (!isListed(session, filter) || !fits(session, filter, words)) continue
+    if (!isListed(session, filter) || !fits(ledger, session, filter, words)) continue
     shown.set(session.id, { session, fits: true })
     for (
       let above = findParent(ledger, session);
       above !== undefined && !shown.has(above.id);
       above = findParent(ledger, above)
     )
-      shown.set(above.id, { session: above, fits: isListed(above, filter) && fits(above, filter, words) })
+      shown.set(above.id, {
+        session: above,
+        fits: isListed(above, filter) && fits(ledger, above, filter, words),
+      })
   }
-  return flattenTree(shown, closed)
+  return flattenTree(shown, closed, filter.sort)
 }
 
 const findParent = (ledger: Ledger, session: SessionFact): SessionFact | undefined =>
@@ -65,19 +68,42 @@ function isListed(session: SessionFact, { calls, archived }: TreeFilter): boolea
   return archived || !session.archived
 }
 
-function fits(session: SessionFact, { status, agent }: TreeFilter, words: readonly string[]): boolean {
-  if (status === 'mail' ? session.buffered === 0 : status !== 'all' && getStatus(session) !== status)
+const isAt = (ledger: Ledger, session: SessionFact, status: TreeFilter['status']): boolean =>
+  getActivity(ledger, session) === status
+
+function fits(
+  ledger: Ledger,
+  session: SessionFact,
+  { status, agent, project }: TreeFilter,
+  words: readonly string[],
+): boolean {
+  if (status === 'asking' || status === 'away') {
+    if (!isAt(ledger, session, status)) return false
+  } else if (status === 'mail' ? session.buffered === 0 : status !== 'all' && getStatus(session) !== status)
     return false
+  if (project !== '' && session.cwd !== project) return false
   if (agent !== '' && nameSessionAgent(session) !== agent) return false
   if (words.length === 0) return true
   const { cwd, id, model } = session
-  const text = [nameSession(session), nameSessionAgent(session), cwd, id, model ?? ''].join(' ').toLowerCase()
+  const text = [nameSession(ledger, session), nameSessionAgent(session), cwd, id, model ?? '']
+    .join(' ')
+    .toLowerCase()
   return words.every((word) => text.includes(word))
 }
+
+/** By activity in steps of ten seconds, so that rows do not jump while several work. */
+const activityStepMs = 10_000
+const rank = (session: SessionFact, sort: TreeFilter['sort']): number =>
+  sort === 'tokens'
+    ? session.tokens
+    : sort === 'created'
+      ? session.createdAt
+      : Math.floor(session.updatedAt / activityStepMs)
 
 function flattenTree(
   shown: ReadonlyMap<string, { session: SessionFact; fits: boolean }>,
   closed: ReadonlySet<string>,
+  sort: TreeFilter['sort'],
 ): TreeRow[] {
   const children = new Map<string | null, { session: SessionFact; fits: boolean }[]>()
   for (const one of shown.values()) {
@@ -88,7 +114,9 @@ function flattenTree(
     else known.push(one)
   }
   for (const list of children.values())
-    list.sort((a, b) => b.session.createdAt - a.session.createdAt || (a.session.id < b.session.id ? 1 : -1))
+    list.sort(
+      (a, b) => rank(b.session, sort) - rank(a.session, sort) || (a.session.id < b.session.id ? 1 : -1),
+    )
   const rows: TreeRow[] = []
   const seen = new Set<string>()
   const add = (above: string | null, level: number): void => {

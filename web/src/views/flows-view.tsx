@@ -4,6 +4,8 @@ import { linkToFlow } from '../address.ts'
 import { formatAge, formatAmount, formatDuration, formatDateTime } from '../format.ts'
 import { useNow } from '../browser-clock.ts'
 import { moveFocus, useKeys } from '../keys.ts'
+import { isFailure } from '../../../src/model/request-name.ts'
+import { getFlowAgent, getFlowOutcome } from '../live/describe-facts.ts'
 import { sumFlowTokens, type FlowFact, type Ledger } from '../live/ledger.ts'
 import { useLiveTopic } from '../live/use-live.ts'
 import { OutcomeBadge } from '../parts/badges.tsx'
@@ -19,9 +21,12 @@ export function FlowsView() {
   const now = useNow()
   const [shown, setShown] = useState(shownStep)
   const [text, setText] = useState('')
+  const [state, setState] = useState<FlowFilter>('all')
   useKeys({ j: () => moveFocus('.flow-link', 1), k: () => moveFocus('.flow-link', -1) })
   const words = text.toLowerCase()
   const flows = [...live.ledger.flows.values()]
+    .filter((flow) => live.ledger.turns.get(flow.turn)?.isLook !== true)
+    .filter((flow) => fitsState(live.ledger, flow, state))
     .filter((flow) => words === '' || `${flow.text} ${flow.agent} ${flow.id}`.toLowerCase().includes(words))
     .sort((a, b) => b.firstSeq - a.firstSeq)
   return (
@@ -29,6 +34,16 @@ export function FlowsView() {
       <div className="page-head">
         <h1>Flows</h1>
         <p className="hint">A flow is one request and everything it caused.</p>
+        <select
+          aria-label="State"
+          value={state}
+          onChange={(event) => setState(event.target.value as FlowFilter)}
+        >
+          <option value="all">Any state</option>
+          <option value="live">Running</option>
+          <option value="asking">Asks me</option>
+          <option value="failed">Failed</option>
+        </select>
         <input
           type="search"
           data-search
@@ -40,8 +55,8 @@ export function FlowsView() {
       </div>
       {flows.length === 0 ? (
         live.loaded().log ? (
-          <Empty title={text === '' ? 'Nothing was asked yet.' : 'No flow fits.'}>
-            {text === '' && (
+          <Empty title={text === '' && state === 'all' ? 'Nothing was asked yet.' : 'No flow fits.'}>
+            {text === '' && state === 'all' && (
               <p>
                 <a href="#/start">Run the demo</a>, or write to an agent.
               </p>
@@ -65,6 +80,16 @@ export function FlowsView() {
       )}
     </section>
   )
+}
+
+type FlowFilter = 'all' | 'live' | 'asking' | 'failed'
+
+function fitsState(ledger: Ledger, flow: FlowFact, state: FlowFilter): boolean {
+  if (state === 'all') return true
+  const outcome = getFlowOutcome(ledger, flow)
+  if (state === 'failed') return isFailure(outcome)
+  if (state === 'live') return outcome === null
+  return [...ledger.questions.values()].some((question) => question.flow === flow.id)
 }
 
 function FlowTable({ flows, ledger, now }: { flows: readonly FlowFact[]; ledger: Ledger; now: number }) {
@@ -99,10 +124,10 @@ function FlowRow({ flow, ledger, now }: { flow: FlowFact; ledger: Ledger; now: n
         </a>
       </td>
       <td>
-        <Name>{flow.agent}</Name>
+        <Name>{getFlowAgent(ledger, flow)}</Name>
       </td>
       <td>
-        <OutcomeBadge outcome={root?.outcome ?? null} waiting={root?.startedAt === null} />
+        <OutcomeBadge outcome={getFlowOutcome(ledger, flow)} waiting={root?.startedAt === null} />
       </td>
       <td className="number">
         {calls.length === 0 ? '' : calls.length}
