@@ -16,7 +16,8 @@ test('run starts a server, prints the output, and leaves nothing behind but the 
       matchLines(
         /^boss calling helper with task: Now: tea/,
         /helper returned: SUCCESS \(\d+ tokens, \d+s\)/,
-        / {2}Tools used: list\n$/,
+        / {2}Tools used: list/,
+        /flow (\d{6}) {2}tieline flow \1\n$/,
       ),
     ) as unknown,
   })

@@ -2,6 +2,7 @@
 import { useSyncExternalStore } from 'react'
 
 export const now = (): number => Date.now()
+export const startOfDay = (at: number): number => new Date(at).setHours(0, 0, 0, 0)
 
 /** Runs `work` once, later. Call the returned function to cancel it. */
 export function after(ms: number, work: () => void): () => void {

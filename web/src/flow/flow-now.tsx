@@ -2,7 +2,6 @@
 import { useEffect, useState } from 'react'
 import { isFailure } from '../../../src/model/request-name.ts'
 import type { Flow } from '../../../src/wire/log.ts'
-import { pluralize } from '../format.ts'
 import { useLive } from '../live/use-live.ts'
 import { useNeeds } from '../needs/needs.tsx'
 import { Markdown } from '../parts/markdown.tsx'
@@ -13,6 +12,7 @@ import { useLoaded } from '../parts/use-loaded.ts'
 export function FlowNow({ id, version }: { id: string; version: number }) {
   const live = useLive()
   const [problem, setProblem] = useState<unknown>(null)
+  const [isAsked, setAsked] = useState(false)
   const { value } = useLoaded(`flow now ${id} ${version}`, (signal) => live.client.flow(id, { signal }))
   const [kept, setKept] = useState<Flow | null>(null)
   const { again } = useNeeds()
@@ -27,8 +27,8 @@ export function FlowNow({ id, version }: { id: string; version: number }) {
   const { root, state, waitsFor, calls } = flow
   const open = calls.filter(({ outcome }) => outcome === null)
   const cancel = async (): Promise<void> => {
-    const ends = open.map(({ target }) => target).join(', ')
-    if (!confirm(`Cancel this request${ends === '' ? '' : `, which also ends ${ends}`}?`)) return
+    if (!isAsked) return setAsked(true)
+    setAsked(false)
     try {
       await live.client.sessions.cancel(root.session, { turn: root.turn })
     } catch (error) {
@@ -41,8 +41,15 @@ export function FlowNow({ id, version }: { id: string; version: number }) {
       {state !== 'ended' && (
         <p>
           <button type="button" className="danger" onClick={() => void cancel()}>
-            Cancel{open.length > 0 && ` (ends ${pluralize(open.length, 'call')} too)`}
-          </button>
+            {isAsked ? 'Yes, cancel' : 'Cancel'}
+          </button>{' '}
+          {isAsked && (
+            <span role="status">
+              {open.length === 0
+                ? 'Nothing else ends with it.'
+                : `This also ends ${open.map(({ target }) => target).join(', ')}.`}
+            </span>
+          )}
         </p>
       )}
       {problem !== null && <Problem what="It was not cancelled." error={problem} />}

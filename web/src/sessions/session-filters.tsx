@@ -10,7 +10,6 @@ type Props = { filter: TreeFilter; shown: number; onNew: () => void }
 
 export function SessionFilters({ filter, shown, onNew }: Props) {
   const live = useLiveTopic('sessions')
-  const agents = listAgents(live.ledger)
   return (
     <div className="filters" role="search">
       <input
@@ -27,6 +26,31 @@ export function SessionFilters({ filter, shown, onNew }: Props) {
           event.currentTarget.blur()
         }}
       />
+      <FilterSelects filter={filter} ledger={live.ledger} />
+      <CheckBox label="Ended calls" checked={filter.calls} onChange={(calls) => changeQuery({ calls })} />
+      <CheckBox
+        label="Archived"
+        checked={filter.archived}
+        onChange={(archived) => {
+          if (archived) void live.loadArchived()
+          changeQuery({ archived })
+        }}
+      />
+      <span className="filters-end">
+        <span className="hint" role="status">
+          {pluralize(shown, 'session')}
+        </span>
+        <button type="button" className="primary" onClick={onNew}>
+          New session
+        </button>
+      </span>
+    </div>
+  )
+}
+
+function FilterSelects({ filter, ledger }: { filter: TreeFilter; ledger: Ledger }) {
+  return (
+    <>
       <select
         aria-label="Status"
         value={filter.status}
@@ -57,7 +81,7 @@ export function SessionFilters({ filter, shown, onNew }: Props) {
         onChange={(event) => changeQuery({ project: event.target.value })}
       >
         <option value="">Any directory</option>
-        {listDirectories(live.ledger).map((dir) => (
+        {listDirectories(ledger).map((dir) => (
           <option key={dir} value={dir}>
             {shortenPath(dir)}
           </option>
@@ -69,30 +93,13 @@ export function SessionFilters({ filter, shown, onNew }: Props) {
         onChange={(event) => changeQuery({ agent: event.target.value })}
       >
         <option value="">Any agent</option>
-        {agents.map((agent) => (
+        {listAgents(ledger).map((agent) => (
           <option key={agent} value={agent}>
             {agent}
           </option>
         ))}
       </select>
-      <CheckBox label="Ended calls" checked={filter.calls} onChange={(calls) => changeQuery({ calls })} />
-      <CheckBox
-        label="Archived"
-        checked={filter.archived}
-        onChange={(archived) => {
-          if (archived) void live.loadArchived()
-          changeQuery({ archived })
-        }}
-      />
-      <span className="filters-end">
-        <span className="hint" role="status">
-          {pluralize(shown, 'session')}
-        </span>
-        <button type="button" className="primary" onClick={onNew}>
-          New session
-        </button>
-      </span>
-    </div>
+    </>
   )
 }
 

@@ -87,7 +87,7 @@ function AgentNote({ session }: { session: SessionFact }) {
     session.kind === 'external'
       ? agent
       : session.kind === 'ephemeral'
-        ? 'call'
+        ? `${agent} call`
         : agent !== nameSession(ledger, session)
           ? agent
           : ''

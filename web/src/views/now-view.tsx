@@ -2,7 +2,7 @@
 import { useState } from 'react'
 import type { FlowSummary } from '../../../src/wire/flows.ts'
 import { buildHref, linkToFlow } from '../address.ts'
-import { now as readNow, useNow } from '../browser-clock.ts'
+import { now as readNow, startOfDay, useNow } from '../browser-clock.ts'
 import { formatAge, formatAmount, formatDuration, pluralize, shortenPath } from '../format.ts'
 import { useLiveTopic } from '../live/use-live.ts'
 import { askToNotify, mayAskToNotify } from '../needs/attention.ts'
@@ -38,7 +38,7 @@ function FlowCards({ state, none }: { state: 'live' | 'failed'; none: string }) 
   const live = useLiveTopic('flows')
   useLiveTopic('questions')
   useLiveTopic('calls')
-  const version = [...['flows', 'questions', 'calls'].map((topic) => live.topics.version(topic))].join(' ')
+  const version = ['flows', 'questions', 'calls'].map((topic) => live.topics.version(topic)).join(' ')
   const { value, error, again } = useLoaded(`flows ${state} ${version}`, (signal) =>
     live.client.flows({ state, limit: shownMax }, { signal }),
   )
@@ -109,8 +109,6 @@ function FlowCard({ flow }: { flow: FlowSummary }) {
     </>
   )
 }
-
-const startOfDay = (at: number): number => new Date(at).setHours(0, 0, 0, 0)
 
 /** Of the whole day where the server counts by the minute that far back. */
 function Today() {
