@@ -76,7 +76,7 @@ function FilterSelects({ filter, ledger }: { filter: TreeFilter; ledger: Ledger 
         <option value="tokens">By tokens</option>
       </select>
       <select
-        aria-label="Directory"
+        aria-label="Project"
         value={filter.project}
         onChange={(event) => changeQuery({ project: event.target.value })}
       >
