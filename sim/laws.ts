@@ -46,6 +46,7 @@ export function checkBefore(ledger: Ledger, event: Event, written: Written, limi
       return ledger.mail.checkBefore(event)
     case 'session.created':
       return ledger.sessions.has(event.session) ? `R1: ${event.session} was created twice` : null
+    case 'call.steered':
     case 'session.cancelled':
     case 'session.forked':
     case 'message.drafted':

@@ -1,6 +1,4 @@
-/**
- * The checker's own fold of the log, independent of the store's, so that the two can disagree.
- */
+/** The checker's own fold of the log, independent of the store's, so that the two can disagree. */
 import type { Event, EventOf, Grant, Outcome } from '../src/model/event.ts'
 import { toTurnId, type CallId, type NodeId, type SessionId, type TurnId } from '../src/model/id.ts'
 import { actTypes } from './act-types.ts'
@@ -155,6 +153,7 @@ export class Ledger {
         this.waits.push({ turn: this.turn(event.turn), target: event.target, until: event.until })
         return
       case 'session.cancelled':
+      case 'call.steered':
       case 'session.forked':
       case 'message.drafted':
       case 'message.revised':

@@ -161,8 +161,14 @@ export class OwnFold {
   /** What programs outside wrote down of their own: their uses of tools, and their cancels. */
   #noteTrace(event: Event): void {
     const isStep = event.type === 'step.started' || event.type === 'step.ended'
-    if (event.type !== 'session.cancelled' && (!isStep || event.turn !== null)) return
-    const key = event.type === 'session.cancelled' ? `cancel:${event.act}` : event.key
+    const isSteered = event.type === 'call.steered' && event.act !== null
+    if (event.type !== 'session.cancelled' && !isSteered && (!isStep || event.turn !== null)) return
+    const key =
+      event.type === 'session.cancelled'
+        ? `cancel:${event.act}`
+        : event.type === 'call.steered'
+          ? `steer:${event.act ?? ''}`
+          : event.key
     const id = joinKey(event.session, key)
     const ended = event.type !== 'step.started' || this.#traced.get(id)?.['ended'] === 1 ? 1 : 0
     this.#traced.set(id, { session: event.session, key, ended })

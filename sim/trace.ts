@@ -64,6 +64,7 @@ function describeEvent(event: Event): string {
     case 'message.declined':
     case 'message.died':
       return `${where} ${event.message}`
+    case 'call.steered':
     case 'session.cancelled':
     case 'session.forked':
     case 'agent.created':

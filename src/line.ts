@@ -148,6 +148,7 @@ export function presentDesk(
     calls: {
       get: (id) => calls.get(id),
       list: (ask) => calls.list(ask),
+      steer: (id, message) => calls.steer(id, message),
       open: async (call) =>
         check((await import('./wire/calls.ts')).NewCall, call, (checked) => calls.open(checked)),
     },

@@ -66,6 +66,7 @@ function foldOne(options: Options, state: State, event: Event): State {
         ...state,
         waits: state.waits.filter((id) => id !== turnNumber(event.target.replace('ses_e', '_'))),
       }
+    case 'call.steered':
     case 'session.cancelled':
     case 'session.forked':
     case 'message.drafted':

@@ -24,6 +24,7 @@ import { run } from './commands/run.ts'
 import { send } from './commands/send.ts'
 import { serve } from './commands/serve.ts'
 import { sessions } from './commands/sessions.ts'
+import { steer } from './commands/steer.ts'
 import { stop } from './commands/stop.ts'
 import { tail } from './commands/tail.ts'
 import { trust } from './commands/trust.ts'
@@ -44,6 +45,7 @@ export const commands: readonly Command[] = [
   inbox,
   accept,
   cancel,
+  steer,
   tail,
   sessions,
   flows,

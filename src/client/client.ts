@@ -7,7 +7,7 @@
  */
 import type { Json } from '../model/json.ts'
 import type { Agents, AgentView } from '../wire/agents.ts'
-import type { CallAnswer, CallRecord, Calls, ListedCall, NewCall } from '../wire/calls.ts'
+import type { CallAnswer, CallRecord, Calls, ListedCall, NewCall, Steered } from '../wire/calls.ts'
 import type { Explanation } from '../wire/explain.ts'
 import type { ExportedLog, Flow, FlowEvents, StreamedEvent, WaitEdge, Waits } from '../wire/log.ts'
 import type { FlowSeen, Flows, FlowsQuery } from '../wire/flows.ts'
@@ -69,6 +69,8 @@ export type TielineClient = {
     /** One page, which may be short; `next` is the cursor of the next one. */
     page(ask?: { session?: string; limit?: number; cursor?: string }, once?: Once): Promise<Calls>
     get(id: string, once?: Once): Promise<CallRecord>
+    /** A word to a callee while it runs. */
+    steer(id: string, message: string, once?: Once): Promise<Steered>
   }
   flow(id: string, once?: Once): Promise<Flow>
   /** Events of a flow, oldest first; `next` is the `after` of the next page, and the stream follows `upTo`. */
@@ -228,6 +230,8 @@ function callRoutes(request: Request): TielineClient['calls'] {
       return calls
     },
     get: (id, once) => request('GET', `/api/calls/${encodeURIComponent(id)}`, once),
+    steer: (id, message, once) =>
+      request('POST', `/api/calls/${encodeURIComponent(id)}/steer`, { body: { message }, ...once }),
   }
 }
 

@@ -255,6 +255,8 @@ export const Event = z.discriminatedUnion('type', [
     boundary,
     refusal: Refusal,
   }),
+  /** A word to the callee while it runs; `from` is null for the user. On the callee's timeline. */
+  event('call.steered', { call: CallId, from: sessionOrNull, text: z.string(), act: actOrNull }),
   event('call.ended', {
     call: CallId,
     target: SessionId,

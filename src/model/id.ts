@@ -28,3 +28,5 @@ export const isCallId = (text: string): text is CallId => text.startsWith('call_
 
 /** Under which a cancel that may be tried again is remembered for its session. */
 export const cancelKey = (act: string): string => `cancel:${act}`
+/** Under which a word to a call that may be tried again is remembered for its session. */
+export const steerActKey = (act: string): string => `steer:${act}`

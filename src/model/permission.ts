@@ -1,6 +1,7 @@
 /** What becomes of what a driven agent asks leave for: a rule, unless a person is to be asked. */
 import type { Permissions } from './agent.ts'
 import { allowsTool, type Authority } from './authority.ts'
+import { isRecord } from './json.ts'
 
 /** A tool call as far as it is known: what the request says, and what the agent had said of it before. */
 export type AskedTool = {
@@ -27,9 +28,12 @@ const handsOn = new Set(['execute', 'edit', 'delete', 'move'])
 
 /** The tool of ours that this is, or null. The rules for it are checked where it runs. */
 export function findOwnTool(
-  { title, name, kind }: AskedTool,
+  { title, name, kind, input }: AskedTool,
   titles: ReadonlyMap<string, string>,
 ): string | null {
+  // Codex calls every tool a command, and names server and tool in its input.
+  if (isRecord(input) && input['server'] === 'tieline' && !('command' in input))
+    return typeof input['tool'] === 'string' ? input['tool'] : null
   if (handsOn.has(kind)) return null
   for (const text of [name, title]) {
     if (text === null) continue

@@ -2,7 +2,16 @@
 import type { FastifyReply } from 'fastify'
 import { isRefusal, type Refusal } from '../model/refusal.ts'
 import type { Desk } from '../runtime/desk/desk.ts'
-import { CallAnswer, CallRecord, Calls, CallsPage, CallsQuery, NewCall } from '../wire/calls.ts'
+import {
+  CallAnswer,
+  CallRecord,
+  Calls,
+  CallsPage,
+  CallsQuery,
+  NewCall,
+  NewWord,
+  Steered,
+} from '../wire/calls.ts'
 import { Explanation } from '../wire/explain.ts'
 import { ExportedLog, ExportQuery, Flow, FlowEvents, FlowEventsQuery, Waits } from '../wire/log.ts'
 import { FlowSeen, Flows, FlowsQuery } from '../wire/flows.ts'
@@ -50,6 +59,18 @@ export function callRoutes(app: App, deps: Deps): void {
     '/api/calls/:id',
     { summary: 'The record of a call', params: IdPath, answers: { 200: CallRecord } },
     ({ desk, params }) => desk.calls.get(params.id),
+  )
+  route(
+    'POST',
+    '/api/calls/:id/steer',
+    {
+      summary: 'Say something to a running callee',
+      description: 'It goes on with that in mind. For the caller of that call, those above it, and the user.',
+      params: IdPath,
+      body: NewWord,
+      answers: { 200: Steered },
+    },
+    ({ desk, params, body }) => desk.calls.steer(params.id, body.message),
   )
   flowRoutes(app, deps)
   needRoutes(app, deps)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { DatabaseSync } from 'node:sqlite'
 import type { Event, EventOf, EventType, OpeningMessage } from '../model/event.ts'
-import { cancelKey, toTurnId, type Millis } from '../model/id.ts'
+import { cancelKey, steerActKey, toTurnId, type Millis } from '../model/id.ts'
 import { noticePointsMax, noticesKeptMax } from '../model/limits.ts'
 import { preview } from '../model/text.ts'
 import { applyMail, prepareMailWrites, type MailEvent } from './apply-mail.ts'
@@ -156,6 +156,9 @@ const folds: { readonly [T in EventType]: Fold<T> } = {
     writes.adopt.run(event.session, event.parent, event.revives === true ? 1 : 0),
   'session.renamed': (writes, event) => writes.rename.run(event.session, event.title),
   'session.cancelled': (writes, event) => writes.traced.run(event.session, cancelKey(event.act), 1),
+  'call.steered': (writes, { session, act }) => {
+    if (act !== null) writes.traced.run(session, steerActKey(act), 1)
+  },
   'session.claimed': (writes, event) => writes.claim.run(event.node, event.epoch, event.turn),
   'session.forked': (writes, event) => writes.fork.run(event.session, event.from, event.entries),
   'agent.created': (writes, { agent, definition }, seq, { at }) =>

@@ -60,6 +60,7 @@ const emptyAnswers = {
     message: null,
     note: null,
   },
+  steer_call: { call_id: '', status: null },
   buffer: { messages: [], total: 0, notices: [], instruction: '' },
   wait_for_mail: { messages: [], total: 0, notices: [], instruction: '' },
 } satisfies { [Name in ToolName]: z.input<(typeof toolAnswers)[Name]> }

@@ -15,6 +15,7 @@ import { sessionTools } from './session-tools.ts'
 import { shell } from './shell.ts'
 import { subAgentTool } from './calling.ts'
 import { subagentTool, type ArtifactKind } from './subagent.ts'
+import { steerCall } from './steer-call.ts'
 import { waitForCallTool } from './wait-for-call.ts'
 import { write } from './write.ts'
 
@@ -31,6 +32,7 @@ export const standardTools = (
   waitForCallTool(count),
   readOutput,
   listAgents,
+  steerCall,
   ...sessionTools,
   sendMessage,
   buffer,

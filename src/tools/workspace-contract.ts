@@ -48,6 +48,7 @@ function contextIn(cwd: string, signal: AbortSignal): ToolContext {
     refuse: no,
     waitForCall: no,
     readOutput: no,
+    steer: no,
     listAgents: no,
     send: no,
     spawn: no,

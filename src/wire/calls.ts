@@ -153,3 +153,13 @@ export const CallRecord = z
   })
   .meta({ id: 'Call' })
 export type CallRecord = z.infer<typeof CallRecord>
+
+export const NewWord = z.strictObject({ message: z.string().min(1) })
+
+export const Steered = z
+  .object({
+    call_id: z.string(),
+    status: z.enum(['injected', 'queued']).describe('queued: it is given to the callee before it may end'),
+  })
+  .meta({ id: 'Steered' })
+export type Steered = z.infer<typeof Steered>

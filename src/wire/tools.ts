@@ -1,6 +1,6 @@
 /** Tools by name, for programs that offer them to a model of their own; and what each of ours answers with. */
 import { z } from 'zod'
-import { CallAnswer } from './calls.ts'
+import { CallAnswer, Steered } from './calls.ts'
 import { MessageRecord } from './mail.ts'
 import { AnyJson, count, IdText } from './scalars.ts'
 import { Dispatch, Session, SessionState } from './sessions.ts'
@@ -145,6 +145,7 @@ export const toolAnswers = {
     next: z.string().nullish(),
     error,
   }),
+  steer_call: z.object({ call_id: z.string(), status: Steered.shape.status.nullable(), error }),
   list_agents: z.object({ agents: z.array(CallableAgent), error }),
   'list-session': z.object({ you: z.string(), sessions: z.array(listed), error }),
   'send-message': z.object({

@@ -23,6 +23,8 @@ export const fakeCommand = (settings: FakeAcp): string[] => [
 
 export type Driven = {
   served: Served
+  /** The same directory, another server. */
+  restart: () => Promise<Driven>
   directory: string
   home: string
   /** What the fake agent wrote down, in order. */
@@ -50,44 +52,47 @@ export async function driveFake(
 ): Promise<Driven> {
   const directory = realpathSync(mkdtempSync(join(tmpdir(), 'tieline-driven-')))
   const home = join(directory, 'home')
-  const served = await serve({
-    dataDir: join(directory, 'data'),
-    port: 0,
-    cwd: directory,
-    ...options,
-    agents: {
-      fake: {
-        driver: 'acp',
-        command: fakeCommand({ home, ...settings }),
-        sandbox: 'off',
-        allowSubAgentCalls: true,
-        ...agent,
+  const open: Served[] = []
+  const start = async (): Promise<Driven> => {
+    const served = await serve({
+      dataDir: join(directory, 'data'),
+      port: 0,
+      cwd: directory,
+      ...options,
+      agents: {
+        fake: {
+          driver: 'acp',
+          command: fakeCommand({ home, ...settings }),
+          sandbox: 'off',
+          allowSubAgentCalls: true,
+          ...agent,
+        },
+        echo: { script: [{ say: 'echo: {{task}}' }] },
+        ...options.agents,
       },
-      echo: { script: [{ say: 'echo: {{task}}' }] },
-      ...options.agents,
-    },
-  })
-  const world: Driven = {
-    served,
-    directory,
-    home,
-    log: () => readLog(home),
-    async call(task, more = {}) {
-      const answer = await served.line.calls.open({ agent: 'fake', task, ...more })
-      if (isRefusal(answer)) throw new Error(JSON.stringify(answer))
-      return answer as unknown as Answer
-    },
-    events: (type) => readEvents(served, type),
-    processes: () => processesOf(home),
+    })
+    open.push(served)
+    return { served, directory, home, restart: start, ...lookAt(served, home) }
   }
   onTestFinished(async () => {
-    await served.close()
+    for (const served of open) await served.close()
     // Whatever a test is about: nobody is left behind.
     await vi.waitFor(() => expect(processesOf(home)).toEqual([]), { timeout: 15_000 })
     rmSync(directory, { recursive: true, force: true })
-  }, 20_000)
-  return world
+  }, 30_000)
+  return start()
 }
+
+const lookAt = (served: Served, home: string): Pick<Driven, 'log' | 'call' | 'events' | 'processes'> => ({
+  log: () => readLog(home),
+  async call(task, more = {}) {
+    const answer = await served.line.calls.open({ agent: 'fake', task, ...more })
+    if (isRefusal(answer)) throw new Error(JSON.stringify(answer))
+    return answer as unknown as Answer
+  },
+  events: (type) => readEvents(served, type),
+  processes: () => processesOf(home),
+})
 
 export function readLog(home: string): Record<string, unknown>[] {
   try {

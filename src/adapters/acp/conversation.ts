@@ -217,8 +217,9 @@ export function isOlder(version: string, least: string): boolean {
 type Session = { id: string; loaded: boolean; modes: unknown }
 
 async function openSession(ask: Ask, options: OpenOptions, canLoad: boolean): Promise<Session> {
-  const { cwd, mcp, resume } = options
+  const { cwd, mcp, resume, quirks } = options
   const given = {
+    ...(quirks.meta === undefined ? {} : { _meta: quirks.meta }),
     cwd,
     mcpServers:
       mcp === null

@@ -22,13 +22,21 @@ export type Watched = {
 
 export type Observer = {
   take(update: unknown): void
-  /** What it had said of a tool before it asks for leave. */
-  tool(id: string): AskedTool | undefined
+  /** What is known of a tool that it asks leave for: what it had said before, and what the request says. */
+  learn(call: Record<string, unknown>): AskedTool
   /** What it says a context and its cost are now. */
   cost(): Json
 }
 
 type Known = { asked: AskedTool; content: unknown; output: unknown; begun: boolean; ended: boolean }
+
+const mergeTool = (update: Record<string, unknown>, before: Known | undefined): Known => ({
+  asked: readAsked(update, before?.asked),
+  content: update['content'] ?? before?.content,
+  output: update['rawOutput'] ?? before?.output,
+  begun: before?.begun ?? false,
+  ended: before?.ended ?? false,
+})
 
 /** `prefix` tells the steps of one prompt from those of another. */
 export function createObserver(
@@ -47,13 +55,7 @@ export function createObserver(
   const takeTool = (update: Record<string, unknown>): void => {
     const id = textAt(update, 'toolCallId')
     const before = tools.get(id)
-    const known: Known = {
-      asked: readAsked(update, before?.asked),
-      content: update['content'] ?? before?.content,
-      output: update['rawOutput'] ?? before?.output,
-      begun: before?.begun ?? false,
-      ended: before?.ended ?? false,
-    }
+    const known = mergeTool(update, before)
     if (tools.size < stepsMax || before !== undefined) tools.set(id, known)
     if (known.ended || findOwnTool(known.asked, titles) !== null) return
     const step = {
@@ -94,7 +96,14 @@ export function createObserver(
           return
       }
     },
-    tool: (id) => tools.get(id)?.asked,
+    learn(call) {
+      const id = textAt(call, 'toolCallId')
+      const before = tools.get(id)
+      const asked = readAsked(call, before?.asked)
+      // Some agents ask before they have said anything of the tool, and say less later.
+      tools.set(id, { content: null, output: null, begun: false, ended: false, ...before, asked })
+      return asked
+    },
     cost: () => cost,
   }
 }

@@ -17,6 +17,8 @@ export type Quirks = {
   replaysAfterLoad: boolean
   /** Its own mode for each policy; where it has none, its usual one. */
   modes: Partial<Record<Permissions, string>>
+  /** Given with every session that it opens, as `_meta`. */
+  meta?: Readonly<Record<string, unknown>>
   /** Whether it asks before it acts: `all` for every tool, `writes` for those that change something. */
   asks: 'all' | 'writes' | 'configured' | 'unknown'
 }
@@ -108,7 +110,9 @@ const claude: Preset = {
   quirks: {
     usage: 'turn',
     replaysAfterLoad: false,
-    modes: { allow: 'bypassPermissions', readonly: 'plan' },
+    // We rule on what it asks for; without asking it would not even start for root.
+    modes: { ask: 'default', allow: 'default', deny: 'default', readonly: 'default' },
+    meta: { claudeCode: { options: { allowDangerouslySkipPermissions: false } } },
     asks: 'all',
   },
 }

@@ -6,7 +6,7 @@ import { countGently, type CountTokens } from '../../model/text.ts'
 import type { Clock, Steps, TurnInput } from '../../runtime/kernel/ports.ts'
 import { createObserver, describeInput, type Observer } from './observe.ts'
 import { ruleOn } from '../../model/permission.ts'
-import { chooseOption, readAsked, readOptions } from './permission.ts'
+import { chooseOption, readOptions } from './permission.ts'
 import type { OpenAgent } from './pool.ts'
 import { findPreset, quirksOf } from './program.ts'
 import { AgentUnavailable, faultText, ProcessEnded, readUnavailable } from './unavailable.ts'
@@ -32,6 +32,7 @@ export async function runPrompt(
   signal: AbortSignal,
   end: () => Promise<void>,
 ): Promise<{ value: Spoken; usage: Usage }> {
+  steps.steering?.begin()
   let asked = first
   const observer = createObserver(
     {
@@ -163,7 +164,7 @@ async function answerRequest(
   signal: AbortSignal,
 ): Promise<string | null> {
   const call = isRecord(request['toolCall']) ? request['toolCall'] : {}
-  const asked = readAsked(call, observer.tool(textAt(call, 'toolCallId')))
+  const asked = observer.learn(call)
   const options = readOptions(request['options'])
   const ruling = ruleOn(asked, turn.agent.permissions ?? 'ask', turn.turn.grant.authority.tools, titles)
   if (ruling !== 'ask') return chooseOption(options, ruling)

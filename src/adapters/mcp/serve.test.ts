@@ -25,6 +25,7 @@ const ours = [
   'call_agent',
   'wait_for_call',
   'read_output',
+  'steer_call',
   'list_agents',
   'send_agent_message',
   'get_session_state',

@@ -25,6 +25,7 @@ const manners: Readonly<Record<ToolName, Manner>> = {
   create_agent_session: { title: 'Open a session' },
   wait_for_session: { title: 'Wait for a session', reads: true, blocks: true },
   list_agents: { title: 'List agents', reads: true },
+  steer_call: { title: 'Say something to a running call' },
   'list-session': { title: 'List sessions', reads: true },
   // Written out first, where that is asked for.
   'send-message': { title: 'Write a message', blocks: true },

@@ -140,6 +140,8 @@ function describeWork(event: Exclude<Event, MailEvent>, names: Names): string {
       const end = outcome === 'completed' ? shorten(output) : describeEnd(outcome, errors[0] ?? null)
       return `got back ${event.call}: ${end} (${tokensUsed} tokens, ${formatDuration(event.endedAt - event.openedAt)})`
     }
+    case 'call.steered':
+      return `was told by ${event.from === null ? 'the user' : names.findSession(event.from)}: ${shorten(event.text)}`
     case 'wait.started':
       return `waits for ${names.findSession(event.target)}`
     case 'wait.ended':

@@ -106,6 +106,7 @@ export function foldEvent(tree: Tree, { event, at }: Happened): Tree {
       return change(tree, turn, () => ({ asking: null }))
     case 'session.cancelled':
     case 'flow.seen':
+    case 'call.steered':
     case 'turn.suspended':
     case 'session.forked':
     case 'message.drafted':

@@ -2,7 +2,10 @@
 import { Outcome } from '../../model/event.ts'
 import { isRecord, textAt, type Json } from '../../model/json.ts'
 import { isRefusal, type Refusal } from '../../model/refusal.ts'
-import type { CallAnswer, CallRecord, Calls, NewCall } from '../../wire/calls.ts'
+import type { CallAnswer, CallRecord, Calls, NewCall, Steered } from '../../wire/calls.ts'
+import { isCallId } from '../../model/id.ts'
+import { steerCall } from '../calls/steer.ts'
+import { steerOwn } from '../sessions/acts.ts'
 import { emptyCallAnswer } from '../calls/sub-agent.ts'
 import { actInOwnTurn } from '../sessions/client-turn.ts'
 import { useInTurn } from '../sessions/live-turn.ts'
@@ -20,6 +23,8 @@ export type CallDesk = {
   /** Blocks until the callee has ended, whatever its outcome, unless it goes on in the background. */
   open(call: NewCall): Promise<CallAnswer | RefusedCall>
   get(id: string): Promise<CallRecord | Refusal>
+  /** A word to a callee while it runs, from its caller, those above, or the user. */
+  steer(id: string, message: string): Promise<Steered | Refusal>
   /** Newest first, one page; a page may be short. */
   list(ask?: {
     session?: string | undefined
@@ -58,6 +63,15 @@ export function callDesk(parts: DeskParts, asker: Asker, gate: Gate): CallDesk {
         if (session?.startsWith('ses_') === true && (await gate.sees(session as `ses_${string}`)))
           return record as CallRecord
       return { code: 'call_unknown', call: id }
+    },
+    async steer(id, message) {
+      const record = await readRecord(runtime.store, id)
+      if (record === null || !isCallId(record.call)) return { code: 'call_unknown', call: id }
+      if (asker.who.kind === 'user') return steerCall(runtime, record.call, message, null, asker.act)
+      const actor = await findActor(parts, asker.who)
+      if (isRefusal(actor)) return actor
+      const { session } = actor.kind === 'turn' ? actor.running : actor
+      return steerOwn(runtime, session.id, record.call, message, asker.act)
     },
     async list({ session, limit = pageDefault, cursor } = {}) {
       const given = session ?? (asker.who.kind === 'session' ? asker.who.session : null)

@@ -12,7 +12,7 @@ import type { DeskParts } from './parts.ts'
 import type { Sender } from '../mail/sender.ts'
 import { externalAgent } from '../../model/agent.ts'
 import { listCallableAgents } from '../look/callable-agents.ts'
-import { readOutput, waitAsClient } from '../sessions/acts.ts'
+import { readOutput, steerOwn, waitAsClient } from '../sessions/acts.ts'
 import { listCallable } from '../turns/callable.ts'
 import type { Actor, Client } from '../sessions/actor.ts'
 import { actInOwnTurn, type ToolUse } from '../sessions/client-turn.ts'
@@ -146,6 +146,7 @@ function clientActs(runtime: Runtime, client: Client, use: ToolUse, address: Ses
     waitForCall: (call, timeoutMs) => waitAsClient(runtime, session.id, call, timeoutMs, signal),
     readOutput: (call, offset, limit) => readOutput(runtime, session.id, call, offset, limit),
     listAgents: async (callable, query) => listCallableAgents(runtime, callable, query),
+    steer: (call, text) => steerOwn(runtime, session.id, call, text, use.id),
     send: (to, text) => sendTo(runtime, sender, to, text, use.id),
     spawn: (request) => spawnFor(runtime, client, sender, request, use.id),
     ...createMailActs(

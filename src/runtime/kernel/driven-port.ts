@@ -2,6 +2,8 @@
 import type { Agent } from '../../model/agent.ts'
 import type { Answer } from '../../model/question.ts'
 import type { Json } from '../../model/json.ts'
+import type { Refusal } from '../../model/refusal.ts'
+import type { Steered } from '../../wire/calls.ts'
 
 /** One thing that such an agent was seen to do; `ended` is null when it begins. */
 export type SeenStep = {
@@ -24,7 +26,14 @@ export type DrivenSteps = {
   reached: () => boolean
 }
 
+export type SteerActs = {
+  /** A word to a call of this session, or to one below it. */
+  steer(call: string, text: string, key: string): Promise<Steered | Refusal>
+}
+
 export type Steering = {
+  /** This driver takes words; without it nobody can speak to its turn. */
+  begin: () => void
   /** Hears each word as it comes. True: the agent has it. What it does not take waits for `take`. */
   onWord(hear: (text: string) => Promise<boolean>): () => void
   /**

@@ -9,7 +9,7 @@ import type { CallId, Millis, SessionId, TurnId } from '../../model/id.ts'
 import type { Json } from '../../model/json.ts'
 import type { Refusal } from '../../model/refusal.ts'
 import type { UntrustedProject } from '../../model/untrusted.ts'
-import type { DrivenSteps, Hindrances, Steering } from './driven-port.ts'
+import type { DrivenSteps, Hindrances, SteerActs, Steering } from './driven-port.ts'
 import type { Command, Launch } from './launch-port.ts'
 import type { MailActs } from './mail-port.ts'
 import type { Dispatch, SessionState } from '../../wire/sessions.ts'
@@ -128,44 +128,40 @@ export type SpawnRequest = {
   model: string | null
 }
 /** What tools may ask of the runtime, bound to one turn. */
-export type Acts = MailActs & {
-  call(request: CallRequest, key: string): Promise<CallResult | StartedCall>
-  /** Records a call that could not even be read as one. */
-  refuse(tool: CallRequest['tool'], requested: Json, refusal: Refusal, key: string): Promise<CallResult>
-  waitForCall(
-    call: string,
-    timeoutMs: number,
-  ): Promise<{ result: CallResult; tool: string } | { partial: string; ring?: string[] } | Refusal>
-  /** A message to another session; nobody waits for it. The same key has one effect. */
-  send(
-    to: string,
-    text: string,
-    key: string,
-  ): Promise<{ messageId: string; status: Dispatch; sessionId: SessionId } | Refusal>
-  /** A session of its own, below this one. */
-  spawn(
-    request: SpawnRequest,
-    key: string,
-  ): Promise<{ sessionId: SessionId; cwd: string; agent: string; messageId: string | null } | Refusal>
-  /** Of those that may be called, the ones that fit, with how they are. */
-  listAgents(callable: readonly Agent[], query: string): Promise<CallableAgent[]>
-  state(session: string): Promise<SessionState | Refusal>
-  /** Until it is idle or the time is over; one that would close a ring of waits returns at once. */
-  waitForSession(session: string, timeoutMs: number): Promise<(SessionState & { ring?: string[] }) | Refusal>
-  readOutput(
-    call: string,
-    offset: number,
-    limit: number,
-  ): Promise<{ text: string; offset: number; nextOffset: number | null; total: number } | Refusal>
-}
-/** One request to a model and its answer, as recorded. */
-export type ModelAnswer = {
-  text: string
-  toolCalls: { id: string; name: string; input: Json }[]
-  usage: Usage
-  finish: string
-}
-
+export type Acts = MailActs &
+  SteerActs & {
+    call(request: CallRequest, key: string): Promise<CallResult | StartedCall>
+    /** Records a call that could not even be read as one. */
+    refuse(tool: CallRequest['tool'], requested: Json, refusal: Refusal, key: string): Promise<CallResult>
+    waitForCall(
+      call: string,
+      timeoutMs: number,
+    ): Promise<{ result: CallResult; tool: string } | { partial: string; ring?: string[] } | Refusal>
+    /** A message to another session; nobody waits for it. The same key has one effect. */
+    send(
+      to: string,
+      text: string,
+      key: string,
+    ): Promise<{ messageId: string; status: Dispatch; sessionId: SessionId } | Refusal>
+    /** A session of its own, below this one. */
+    spawn(
+      request: SpawnRequest,
+      key: string,
+    ): Promise<{ sessionId: SessionId; cwd: string; agent: string; messageId: string | null } | Refusal>
+    /** Of those that may be called, the ones that fit, with how they are. */
+    listAgents(callable: readonly Agent[], query: string): Promise<CallableAgent[]>
+    state(session: string): Promise<SessionState | Refusal>
+    /** Until it is idle or the time is over; one that would close a ring of waits returns at once. */
+    waitForSession(
+      session: string,
+      timeoutMs: number,
+    ): Promise<(SessionState & { ring?: string[] }) | Refusal>
+    readOutput(
+      call: string,
+      offset: number,
+      limit: number,
+    ): Promise<{ text: string; offset: number; nextOffset: number | null; total: number } | Refusal>
+  }
 export type Steps = {
   /**
    * Returns the recorded result where there is one; otherwise runs `effect` and records its result. Steps of

@@ -69,6 +69,20 @@ export type Running = {
   reached: boolean
   /** What was seen of an agent with its own loop is being recorded. */
   keeping: Promise<void> | null
+  readonly steering: {
+    /** Something may be in the log that the turn was not given. */
+    looks: boolean
+    /** How many words this run was given. */
+    given: number
+    /** Words that are just being recorded, or given to the agent. */
+    coming: number
+    /** Its driver takes words. */
+    isTaking: boolean
+    /** The turn is about to end: no word is accepted. */
+    isClosed: boolean
+    /** Gives one to an agent that can take it in the middle. */
+    hear: ((text: string) => Promise<boolean>) | null
+  }
   /** How the turn will have ended, once it was told to stop. */
   stopAs: Outcome | null
 }
@@ -111,6 +125,7 @@ export function createRunning(
     progressAt: row.openedAt,
     reached: false,
     keeping: null,
+    steering: { looks: false, given: 0, coming: 0, isTaking: false, isClosed: false, hear: null },
     stopAs: null,
   }
   return Object.assign(running, { acts: acts(running as Running) })

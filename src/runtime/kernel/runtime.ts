@@ -45,6 +45,8 @@ export type Runtime = {
   /** Who waits here for a call, and for a turn. */
   readonly callWaiters: Map<CallId, Set<(ended: EventOf<'call.ended'>) => void>>
   readonly turnWaiters: Map<TurnId, Set<(ended: EventOf<'turn.ended'>) => void>>
+  /** Turns that were spoken to before they ran here. */
+  readonly steeredEarly: Set<TurnId>
   /** Turns that this node is just starting: committed perhaps, but not yet among those that run. */
   readonly starting: Set<TurnId>
   /** Sessions whose start or claim broke off: only looking tells what became of it. */

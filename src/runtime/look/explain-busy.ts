@@ -41,6 +41,8 @@ function describeStep(event: StoredEvent['event'] | undefined): string {
       return `asks a person whether it may use ${event.tool}`
     case 'question.answered':
       return `was answered by a person (${event.answer}), and goes on`
+    case 'call.steered':
+      return 'was spoken to, and goes on with that in mind'
     case undefined:
     case 'session.cancelled':
     case 'session.forked':

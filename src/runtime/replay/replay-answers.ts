@@ -12,6 +12,7 @@ import type { Runtime } from '../sessions/runtime.ts'
 import type { Schemas, Steps, Tool, ToolAnswer } from '../kernel/ports.ts'
 import { makeStepKey, type RecordedCall } from '../kernel/recorded.ts'
 import { checkKey, checkStep } from '../turns/repair.ts'
+import { noteGiven, steerKey, steerStep } from '../turns/steering.ts'
 import { filesThen, passedThen, schemaThen, workspaceThen } from './replay-facts.ts'
 import { reserveStep, transactThen, type Replaying } from './replaying.ts'
 
@@ -19,6 +20,11 @@ import { reserveStep, transactThen, type Replaying } from './replaying.ts'
 export function stepsThen(replaying: Replaying, steps: Steps): Steps {
   return {
     ...steps,
+    steering: {
+      begin: () => undefined,
+      onWord: () => () => undefined,
+      take: (at) => takeThen(replaying, at),
+    },
     step: (kind, name, request, _effect) =>
       steps.step(kind, name, request, async () => {
         const known = reserveStep(
@@ -43,6 +49,16 @@ export function stepsThen(replaying: Replaying, steps: Steps): Steps {
         return { value, usage: known.usage }
       }),
   }
+}
+
+/** What it was told then, at the same place. */
+async function takeThen(replaying: Replaying, at: string): Promise<readonly string[]> {
+  const known = reserveStep(replaying, 'step.ended', 'tool', steerStep, steerKey(at), null)
+  if (known === undefined) return []
+  await replaying.gate.reach(known)
+  const words = known.output as string[]
+  noteGiven(replaying.runtime, replaying.running(), steerKey(at), words)
+  return words
 }
 
 /** A check that did not finish is in the record, and is not tried again; any other gives the same again. */
@@ -154,6 +170,7 @@ function actsThen(replaying: Replaying): ReturnType<typeof createActs> {
       (await reserve(key, tool, null, { asks: tool, requested })).acts.refuse(tool, requested, refusal, key),
     waitForCall: () => Promise.reject(new Error('a replay waits for nobody')),
     readOutput: nothing,
+    steer: nothing,
     listAgents: nothing,
     send: nothing,
     spawn: nothing,

@@ -3,6 +3,7 @@ import type { TurnRow } from '../../model/facts.ts'
 import { callsBelow, isCallId, toTurnId, type CallId, type SessionId } from '../../model/id.ts'
 import { type Refusal, badInput, isRefusal } from '../../model/refusal.ts'
 import { callAgent, refuseCall } from '../calls/call.ts'
+import { steerCall } from '../calls/steer.ts'
 import type { Runtime } from './runtime.ts'
 import { listCallableAgents } from '../look/callable-agents.ts'
 import type { Acts } from '../kernel/ports.ts'
@@ -17,6 +18,8 @@ export function createActs(runtime: Runtime, running: Running): Acts {
     waitForCall: (call, timeoutMs) => waitForCall(runtime, running, call, timeoutMs),
     readOutput: (call, offset, limit) => readOutput(runtime, running.row.session, call, offset, limit),
     listAgents: async (callable, query) => listCallableAgents(runtime, callable, query),
+    steer: (call, text, key) =>
+      steerOwn(runtime, running.row.session, call, text, `${running.row.id}-${key}`),
     ...createSessionActs(runtime, running),
   }
 }
@@ -37,6 +40,21 @@ async function ownCall(runtime: Runtime, session: SessionId, given: string) {
   return meant.length > 1
     ? badInput('call_id', given, `a whole id, one of ${meant.slice(0, candidatesMax).join(', ')}`)
     : ({ code: 'call_unknown', call: given } satisfies Refusal)
+}
+
+/** Its own calls, and those below them: their path leads through this session. */
+export async function steerOwn(
+  runtime: Runtime,
+  session: SessionId,
+  call: string,
+  text: string,
+  act: string | null,
+): ReturnType<Acts['steer']> {
+  const below = isCallId(call) ? await runtime.store.turn(toTurnId(call)) : null
+  const isAbove = below?.grant.path.slice(0, -1).some((hop) => hop.session === session) === true
+  const row = isAbove && below?.call != null ? below : await ownCall(runtime, session, call)
+  if (isRefusal(row)) return row
+  return steerCall(runtime, (row.call as NonNullable<TurnRow['call']>).id, text, session, act)
 }
 
 const candidatesMax = 10

@@ -55,6 +55,7 @@ export function createRuntime(ports: RuntimePorts, rooms: HigherRooms): Runtime 
     claiming: new Map(),
     queued: new Set(),
     starting: new Set(),
+    steeredEarly: new Set(),
     atStop: new Set(),
     clients: new Map(),
     attached: new Map(),

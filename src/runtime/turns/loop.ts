@@ -2,17 +2,17 @@
  * The agent loop that every model-like driver shares: ask, run the tools it asked for, ask again.
  *
  * Each request is one recorded step. Only what is new since the last request is given to match it by, so a
- * long turn costs what it adds, not the square
- * of it; the answer before it and the results of its tools are in the log as steps of their own. A provider
- * that breaks is recorded as an answer
- * with an `error`, so that a replay sees the same failure without any network.
+ * long turn costs what it adds, not the square of it; the answer before it and the results of its tools are in
+ * the log as steps of their own. A provider that breaks is recorded as an answer with an `error`, so that a
+ * replay sees the same failure without any network.
  */
 import type { Entry } from '../../model/context.ts'
 import { boundaryFor, framePeer, frameSteps, type Boundary } from '../../model/frame.ts'
+import type { Usage } from '../../model/event.ts'
 import type { Json } from '../../model/json.ts'
 import { preview } from '../../model/text.ts'
 import { BudgetExhausted, ProviderFault } from '../kernel/faults.ts'
-import type { ModelAnswer, Steps, TurnInput, TurnOutcome } from '../kernel/ports.ts'
+import type { Steps, TurnInput, TurnOutcome } from '../kernel/ports.ts'
 import type { ToolSpec } from '../../wire/tools.ts'
 import { type EstimateUsage } from './estimate-usage.ts'
 import { matchedBy } from './matched-by.ts'
@@ -22,13 +22,19 @@ import { offeredTools } from './offered-tools.ts'
  * `unparsable` says why the input could not be read; the tool is then not run. `signature` goes back to the
  * provider as it came.
  */
-export type AskedCall = ModelAnswer['toolCalls'][number] & { unparsable?: string; signature?: string }
+export type AskedCall = { id: string; name: string; input: Json; unparsable?: string; signature?: string }
 
 /**
  * What one request gave, as recorded. `error` is the cause where it gave no usable answer; `text` then is
  * what had come so far.
  */
-export type LoopAnswer = Omit<ModelAnswer, 'toolCalls'> & { toolCalls: AskedCall[]; error?: string }
+export type LoopAnswer = {
+  text: string
+  toolCalls: AskedCall[]
+  usage: Usage
+  finish: string
+  error?: string
+}
 
 /** The answer as a step's result; what it cost stands beside it in the log. */
 type Answered = Omit<LoopAnswer, 'usage'>
@@ -78,6 +84,7 @@ export async function runLoop(
   modelName: string,
   estimate: EstimateUsage,
 ): Promise<TurnOutcome> {
+  steps.steering?.begin()
   const prompt: LoopMessage = { role: 'user', text: turn.prompt }
   const messages = historyMessages(turn.history)
   messages.push(prompt)
@@ -98,12 +105,18 @@ export async function runLoop(
       answered += 1
       if (answer.error !== undefined) return end('failed', answer.error, answer.text)
       if (answer.text.trim() !== '') said = answer.text
-      if (answer.toolCalls.length === 0) return final(answer, steps, end)
+      if (answer.toolCalls.length === 0) {
+        tail = await listWords(steps, `end-${turn.attempt}-${answered}`, true)
+        if (tail.length === 0 || answered === turn.maxIterations) return final(answer, steps, end)
+        messages.push({ role: 'assistant', text: answer.text, toolCalls: [] }, ...tail)
+        continue
+      }
       // Nobody would read the results of the last round, so its tools are not run.
       if (answered === turn.maxIterations) break
       messages.push({ role: 'assistant', text: answer.text, toolCalls: answer.toolCalls })
       tail = await runTools(answer.toolCalls, steps)
-      for (const message of tail) messages.push(message)
+      tail.push(...(await listWords(steps, `round-${turn.attempt}-${answered}`, false)))
+      messages.push(...tail)
     }
   } catch (error) {
     if (error instanceof BudgetExhausted)
@@ -113,16 +126,19 @@ export async function runLoop(
   return end('failed', `iteration limit of ${turn.maxIterations} reached${failedWords(tail)}`, '')
 }
 
+/** What was said to the turn meanwhile. */
+const listWords = async ({ steering }: Steps, at: string, ends: boolean): Promise<LoopMessage[]> =>
+  ((await steering?.take(at, ends)) ?? []).map((text) => ({ role: 'user', text }))
+
 const failedPointsMax = 200
 
 /** What failed to the last is most likely why it went on and on. */
 export function failedWords(tail: readonly LoopMessage[]): string {
-  const failed = tail.every((message) => message.role === 'tool' && !message.ok) ? tail[0] : undefined
-  if (failed?.role !== 'tool') return ''
-  return (
-    `; the last tool, ${failed.name}, failed: ` +
-    `${preview(typeof failed.value === 'string' ? failed.value : JSON.stringify(failed.value), failedPointsMax)}`
-  )
+  const tools = tail.filter((message) => message.role === 'tool')
+  const failed = tools.every(({ ok }) => !ok) ? tools[0] : undefined
+  if (failed === undefined) return ''
+  const value = typeof failed.value === 'string' ? failed.value : JSON.stringify(failed.value)
+  return `; the last tool, ${failed.name}, failed: ${preview(value, failedPointsMax)}`
 }
 
 export function request(

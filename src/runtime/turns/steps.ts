@@ -13,6 +13,7 @@ import { flush } from '../kernel/commit.ts'
 import { isDriven } from '../../model/agent.ts'
 import { BudgetExhausted } from '../kernel/faults.ts'
 import { drivenSteps } from './driven-steps.ts'
+import { createSteering } from './steering.ts'
 import type { Runtime } from './runtime.ts'
 import type { Steps } from '../kernel/ports.ts'
 import { makeStepKey } from '../kernel/recorded.ts'
@@ -34,6 +35,7 @@ export function createSteps(runtime: Runtime, running: Running): Steps {
     emit: (text) => emit(runtime, running, text),
     asking: (usage) => void (running.asking = usage),
     tokensLeft: () => tokensLeft(running),
+    steering: createSteering(runtime, running),
     ...(isDriven(running.agent) ? { driven: drivenSteps(runtime, running) } : {}),
   }
 }

@@ -46,6 +46,7 @@ export function startTurn(
   running.recorded = recorded
   running.tokensUsed = countUsed(recorded)
   running.progressAt = runtime.clock.elapsed()
+  running.steering.looks = runtime.steeredEarly.delete(row.id) || recorded !== null
   renewTime(runtime, row.id, row.deadline)
   if (row.call !== null) keepTime(runtime, row.call.id, row.call.deadline)
   runtime.running.set(row.id, running)

@@ -1,0 +1,100 @@
+/** A word to a running callee: recorded first (R2), then given to it as its driver can take it. */
+import { isDriven } from '../../model/agent.ts'
+import { steerActKey, toTurnId, type CallId, type SessionId } from '../../model/id.ts'
+import { type Refusal } from '../../model/refusal.ts'
+import { byteLength } from '../../model/text.ts'
+import type { Running } from '../kernel/running.ts'
+import { noteGiven, renderWord } from '../turns/steering.ts'
+import type { Steered } from '../../wire/calls.ts'
+import type { Runtime } from './runtime.ts'
+
+const hearMsMax = 6000
+
+/** `from` is null for the user. `act`: tried again, the word is said once. */
+export async function steerCall(
+  runtime: Runtime,
+  call: CallId,
+  text: string,
+  from: SessionId | null,
+  act: string | null,
+): Promise<Steered | Refusal> {
+  const bytes = byteLength(text)
+  const bytesMax = runtime.limits.taskBytesMax
+  if (bytes > bytesMax) return { code: 'too_large', field: 'message', bytes, bytesMax }
+  const running = runtime.running.get(toTurnId(call))
+  if (running?.steering.isClosed === true) return ended(call)
+  if (running !== undefined && !(await takesWords(runtime, running))) return deaf(running)
+  if (running !== undefined) running.steering.coming += 1
+  try {
+    const refusal = await record(runtime, call, text, from, act)
+    if (refusal === 'known') return { call_id: call, status: 'queued' }
+    if (refusal !== null) return refusal
+    if (running === undefined) {
+      runtime.steeredEarly.add(toTurnId(call))
+      return { call_id: call, status: 'queued' }
+    }
+    running.steering.looks = true
+    return { call_id: call, status: await give(runtime, running, text, from) }
+  } finally {
+    if (running !== undefined) running.steering.coming -= 1
+  }
+}
+
+const beginMsMax = 1000
+const lookMs = 20
+
+/** A turn that has just been started may not have come to its driver. */
+async function takesWords({ clock }: Runtime, { agent, steering, abort }: Running): Promise<boolean> {
+  const end = clock.elapsed() + beginMsMax
+  while (!isDriven(agent) && !steering.isTaking && clock.elapsed() < end && !abort.signal.aborted)
+    await clock.sleep(lookMs)
+  return isDriven(agent) || steering.isTaking
+}
+
+const deaf = ({ agent }: Running): Refusal => ({
+  code: 'not_allowed',
+  agent: agent.name,
+  what: 'be spoken to while it works, because what runs it takes no words in between',
+  allowed: ['a message to its session', 'cancelling the call and opening another'],
+})
+
+const ended = (call: CallId): Refusal => ({ code: 'call_ended', why: `${call} has ended, or is just ending` })
+
+async function record(
+  runtime: Runtime,
+  call: CallId,
+  text: string,
+  from: SessionId | null,
+  act: string | null,
+): Promise<Refusal | 'known' | null> {
+  const turn = toTurnId(call)
+  const row = await runtime.store.turn(turn)
+  if (row?.call == null) return { code: 'call_unknown', call }
+  return runtime.store.transact([`session:${row.session}`, `call:${call}`], async (tx) => {
+    const facts = await tx.turn(turn)
+    if (facts?.turn.call == null || facts.turn.state === 'ended' || facts.turn.stopping !== null)
+      return ended(call)
+    if (act !== null && (await tx.traced(row.session, steerActKey(act))) !== null) return 'known'
+    tx.append({ type: 'call.steered', session: row.session, turn, call, from, text, act })
+    return null
+  })
+}
+
+/** Its own loop takes it between two steps; an agent with another loop where it says that it has it. */
+async function give(
+  runtime: Runtime,
+  running: Running,
+  text: string,
+  from: SessionId | null,
+): Promise<'injected' | 'queued'> {
+  const { hear } = running.steering
+  if (hear === null) return isDriven(running.agent) ? 'queued' : 'injected'
+  const word = renderWord(running.input.boundary ?? null, from, text)
+  const late = runtime.clock.sleep(hearMsMax, running.abort.signal).then(
+    () => false,
+    () => false,
+  )
+  if (!(await Promise.race([hear(word), late]))) return 'queued'
+  noteGiven(runtime, running, `steer-heard-${running.steering.given}`, [word])
+  return 'injected'
+}
