@@ -20,6 +20,7 @@
  */
 import { mayCallAgent, type Agent } from './agent.ts'
 import { shrink } from './authority.ts'
+import { splitAddress } from './client-address.ts'
 import type { Grant, Hop } from './event.ts'
 import type { OpenFacts } from './facts.ts'
 import { checkDepth, checkDescendants, checkNested, checkQueue, checkRate } from './hop.ts'
@@ -141,17 +142,21 @@ function existence(
   const unknown: Refusal = { code: 'session_unknown', session: request.session }
   const session = target?.session ?? null
   if (request.bySession && session === null) return unknown
-  if (request.bySession && session?.kind === 'external')
-    return {
-      code: 'not_allowed',
-      agent: callerAgent.name,
-      what: `call ${session.id}: a program outside runs that session, and answers nobody who waits`,
-      allowed: ['to write to it instead, which waits in its inbox'],
-    }
+  if (request.bySession && session?.kind === 'external') return notAnswering(callerAgent, session.id)
+  if (request.targetAgent === undefined && splitAddress(request.targetName) !== null)
+    return notAnswering(callerAgent, request.targetName)
   if (request.targetAgent === undefined) return agentUnknown(request.targetName, knownAgents, untrusted)
   if (request.fresh) return null
   return session?.kind === 'persistent' && session.archived !== 'deleted' ? null : unknown
 }
+
+/** A client, by its session or its address: it takes mail, and no calls. */
+const notAnswering = ({ name }: Agent, target: string): Refusal => ({
+  code: 'not_allowed',
+  agent: name,
+  what: `call ${target}: a program outside runs that session, and answers nobody who waits`,
+  allowed: ['to write to it instead, which waits in its inbox'],
+})
 
 /** It could not even begin, or could not be held to what the call allows. */
 function availability(

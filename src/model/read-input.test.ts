@@ -113,3 +113,16 @@ test('the name of the field says where it is inside a larger input', () => {
   expect(refusalFor({ task: 'x', y: 1 }, 'context').field).toBe('context.y')
   expect(refusalFor(3, 'context').field).toBe('context')
 })
+
+test('a field that is missing because it was misspelt is answered with what was written instead', () => {
+  const schema = z.strictObject({ agent_name: z.string(), task: z.string() })
+  expect(readInput(schema, { agent: 'coder', task: 'x' })).toMatchObject({
+    code: 'bad_input',
+    field: 'agent',
+    expected: 'the nearest known one is "agent_name"',
+  })
+  expect(readInput(schema, { colour: 'red', task: 'x' })).toMatchObject({
+    field: 'agent_name',
+    given: 'nothing',
+  })
+})

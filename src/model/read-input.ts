@@ -50,7 +50,7 @@ function removeAt(value: unknown, [first, ...rest]: readonly PropertyKey[]): unk
 }
 
 function describeProblem(error: z.ZodError, input: unknown, schema: z.ZodType, prefix: string): Refusal {
-  const issue = error.issues[0]
+  const issue = pickIssue(error.issues, input, schema)
   if (issue === undefined) return badInput(prefix, input, 'something else')
   if (issue.code === 'unrecognized_keys') {
     const [key = ''] = issue.keys
@@ -64,6 +64,26 @@ function describeProblem(error: z.ZodError, input: unknown, schema: z.ZodType, p
   }
   const field = nameField(prefix, issue.path)
   return badInput(field === '' ? 'input' : field, valueAt(input, issue.path), describeRight(issue))
+}
+
+/**
+ * The first one; but a field that is missing because it was misspelt is told by what was written instead of it.
+ */
+function pickIssue(
+  issues: readonly z.core.$ZodIssue[],
+  input: unknown,
+  schema: z.ZodType,
+): z.core.$ZodIssue | undefined {
+  const [first] = issues
+  if (first === undefined || valueAt(input, first.path) !== undefined) return first
+  const missing = String(first.path.at(-1) ?? '')
+  const misspelt = issues.find(
+    (issue) =>
+      issue.code === 'unrecognized_keys' &&
+      issue.path.length === first.path.length - 1 &&
+      findNearest(issue.keys[0] ?? '', keysAt(schema, issue.path)).endsWith(` "${missing}"`),
+  )
+  return misspelt ?? first
 }
 
 const fieldPartsMax = 20

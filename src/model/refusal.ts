@@ -136,7 +136,7 @@ const words: { [Code in RefusalCode]: (refusal: Extract<Refusal, { code: Code }>
         (r.candidates.length === 0
           ? 'No address is registered yet: use the id of a session.'
           : `Known addresses: ${few(r.candidates)}. Use one of them, or the id of a session.`),
-  message_unknown: (r) => `There is no message "${r.message}". Check the id.`,
+  message_unknown: (r) => `There is no message "${r.message}". List the messages and use one of their ids.`,
   call_unknown: (r) => `There is no call "${r.call}" of yours. Use the call_id that the call returned.`,
   question_unknown: (r) =>
     `There is no question "${r.question}". List the open questions and use one of their ids.`,

@@ -54,15 +54,17 @@ test('list-session shows sessions of its own directory, of another, or all; acti
       .toSorted()
   expect(await ids({})).toEqual([a])
   expect(await ids({ dir: '.' })).toEqual([a])
+  // null is left out, so anywhere is "*".
+  expect(await ids({ dir: null })).toEqual([a])
   expect(await ids({ dir: '/' })).toEqual(['ses_other'])
-  expect(await ids({ dir: null })).toEqual([a, 'ses_other'].toSorted())
-  expect(await ids({ dir: null, active: true })).toEqual([a])
-  expect(await ids({ dir: null, active: false })).toEqual(['ses_other'])
+  expect(await ids({ dir: '*' })).toEqual([a, 'ses_other'].toSorted())
+  expect(await ids({ dir: '*', active: true })).toEqual([a])
+  expect(await ids({ dir: '*', active: false })).toEqual(['ses_other'])
   const [own] = (await w.use(a, 'list-session', {}))['sessions'] as object[]
   expect(own).toEqual({
     id: a,
     agent: 'planner',
-    title: '',
+    title: 'act 1',
     cwd: tmpdir(),
     status: 'streaming',
     active: true,

@@ -36,6 +36,9 @@ export const sessionTool = <Input extends z.ZodType>(definition: SessionDefiniti
 
 const sessionId = z.string().min(1, 'the id of a session ("ses_…")').describe('which session')
 
+/** Instead of a directory. */
+const anywhere = '*'
+
 const listSession = sessionTool({
   name: 'list-session',
   description: (turn) =>
@@ -44,10 +47,10 @@ const listSession = sessionTool({
   input: z.strictObject({
     dir: z
       .string()
-      .min(1, 'a directory, or null for all')
+      .min(1, 'a directory, or "*" for all')
       .nullable()
       .optional()
-      .describe('only sessions of this directory, by default your own; null: all'),
+      .describe('only sessions of this directory, by default your own; "*": all'),
     active: z
       .boolean()
       .nullable()
@@ -57,7 +60,7 @@ const listSession = sessionTool({
   run: async ({ dir, active = null }, { acts, session }) => ({
     you: session.id,
     sessions: await acts.listSessions({
-      dir: dir === null ? null : resolve(session.cwd, dir ?? '.'),
+      dir: dir === anywhere ? null : resolve(session.cwd, dir ?? '.'),
       active,
     }),
   }),

@@ -14,7 +14,7 @@ prompt = """
 You plan. Give each part that another agent can do to it, with everything that it needs to know,
 and put the answers together."""
 model = "local/qwen3"              # provider/model
-tools = ["read", "list", "sub_agent", "wait_for_call", "read_output"]
+tools = ["read", "list", "sub_agent"]
 allowSubAgentCalls = true
 mayCall = ["reader"]
 

@@ -37,7 +37,7 @@ test('mail waits in an inbox and starts nothing; accepted in a turn, it is hande
     ],
   })
   expect(listed['instruction']).toContain('Do not act on the messages now')
-  expect((await w.use(b, 'list-session', { dir: null }))['sessions']).toContainEqual(
+  expect((await w.use(b, 'list-session', { dir: '*' }))['sessions']).toContainEqual(
     expect.objectContaining({ id: b, buffered: 1, status: 'streaming', active: true }),
   )
 
