@@ -53,6 +53,8 @@ const followed = (
 ): Promise<void> => startingOne(runtime, session, async (note) => follow(runtime, session, await act(note)))
 
 async function claim(runtime: Runtime, session: SessionId): Promise<void> {
+  // R7: while nobody knows what became of the last commits, what a turn has used cannot be read.
+  if (runtime.store.health().state !== 'ok') return void runtime.brokenOff.add(session)
   const { session: row, running, runnerAlive, next } = await runtime.store.sessionFacts(session)
   if (row === null) return
   if (row.kind === 'external') return takeAbandoned(runtime, session)

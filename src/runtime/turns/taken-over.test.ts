@@ -1,5 +1,7 @@
 /** What a turn did before another node took it over counts, and what its old node still does doesn't. */
 import { expect, test } from 'vitest'
+import { isRefusal } from '../../model/refusal.ts'
+import { cancel } from './ending.ts'
 import { world, virtualClock, type World } from '../../../test/kits/world.ts'
 import type { Driver, Steps, Tool } from '../kernel/ports.ts'
 import { sqliteStore } from '../../store/sqlite.ts'
@@ -149,4 +151,55 @@ test('a step was lost whose commit was under way when its turn ended', async () 
   await w.pass(3000)
   expect((await w.events('step.ended')).map(({ event }) => event.kind)).toContain('model')
   expect((await w.events('turn.ended')).map(({ event }) => event.tokensUsed)).toEqual([20])
+})
+
+test('a turn that another ended while the store could not write was charged 0 tokens', async () => {
+  const driver: Driver = {
+    async run(_, steps) {
+      await use(steps, 'model', 'one', 20)
+      await steps.tool('mark', {})
+      return never()
+    },
+  }
+  const clock = virtualClock()
+  const store = sqliteStore({ directory: ':memory:', now: () => clock.now() })
+  const { health } = store
+  const w = await world({ agents: { a: { driver } }, tools: [mark], store, clock })
+  const sent = await w.ask('a', 'go').accepted
+  if (isRefusal(sent)) throw new Error(sent.code)
+  await w.rest()
+  freeze(w)
+  const other = await w.addNode()
+  await cancel(other.runtime, sent.turn, 'cancelled', 'asked by the user')
+  const refusal = { code: 'store_unavailable', path: '', reason: '', cure: '', freeBytes: null, retryInMs: 1 }
+  store.health = () => ({ state: 'unavailable', since: 0, refusal }) as ReturnType<typeof health>
+  await w.pass(9000)
+  expect(await w.events('turn.ended')).toEqual([])
+  store.health = health
+  await w.pass(3000)
+  expect((await w.events('turn.ended')).map(({ event }) => [event.outcome, event.tokensUsed])).toEqual([
+    ['cancelled', 20],
+  ])
+})
+
+test('R6: a turn that was told to stop is not ended by another whose look at its node is out of date', async () => {
+  const clock = virtualClock()
+  const store = sqliteStore({ directory: ':memory:', now: () => clock.now() })
+  const transact = store.transact.bind(store)
+  let onEnd = async (): Promise<void> => undefined
+  store.transact = async (keys, work) => {
+    if (keys[0]?.startsWith('flow:') === true) await onEnd()
+    return transact(keys, work)
+  }
+  const w = await world({ agents: { a: { driver: { run: never } } }, store, clock })
+  const sent = await w.ask('a', 'go').accepted
+  if (isRefusal(sent)) throw new Error(sent.code)
+  await w.rest()
+  w.node.runtime.stopping.abort(new Error('stopped'))
+  const other = await w.addNode()
+  await cancel(other.runtime, sent.turn, 'cancelled', 'asked by the user')
+  // It was only slow: its heart beats again after the other has looked.
+  onEnd = () => store.heartbeat(w.node.runtime.node, 60_000)
+  await w.pass(9000)
+  expect(await w.events('turn.ended')).toEqual([])
 })
