@@ -1,5 +1,7 @@
 /** Inputs that wait for their session: their order, their deadlines, and what ends them before they begin. */
 import { expect, test } from 'vitest'
+import { isRefusal } from '../../model/refusal.ts'
+import { planStart } from './next-turn.ts'
 import { letter, resting, session, user } from '../../../test/kits/letters.ts'
 import { world, type World } from '../../../test/kits/world.ts'
 
@@ -98,4 +100,19 @@ test('a timeout that is no time is refused', async () => {
       outcome: 'refused',
       refusal: { code: 'bad_input', field: 'timeoutMs' },
     })
+})
+
+test('what is queued and overdue is not started by the end of the turn before it', async () => {
+  const w = await world({ agents: { a: { driver: { run: () => new Promise(() => undefined) } } } })
+  const first = await w.ask('a', 'first').accepted
+  if (isRefusal(first)) throw new Error(first.code)
+  await w.ask('', 'second', { session: first.session, timeoutMs: 2000 }).accepted
+  const { session, next } = await w.store.sessionFacts(first.session)
+  if (session === null || next === null) throw new Error('nothing is queued')
+  const { runtime } = w.node
+  const plan = (deadline: number) =>
+    planStart(runtime, session, { ...next, id: 'turn_other', deadline }, w.clock.now())
+  expect(plan(w.clock.now() + 1)).not.toBeNull()
+  expect(plan(w.clock.now())).toBeNull()
+  expect(plan(w.clock.now() - 1)).toBeNull()
 })
