@@ -163,7 +163,7 @@ test('a turn that another ended while the store could not write was charged 0 to
   }
   const clock = virtualClock()
   const store = sqliteStore({ directory: ':memory:', now: () => clock.now() })
-  const { health } = store
+  const health = store.health.bind(store)
   const w = await world({ agents: { a: { driver } }, tools: [mark], store, clock })
   const sent = await w.ask('a', 'go').accepted
   if (isRefusal(sent)) throw new Error(sent.code)
