@@ -167,22 +167,22 @@ export function agentMaker(
   configured: Agents,
   settings: ModelDriverSettings,
   scripted: { clock: Clock; count: CountTokens },
-  usable: readonly string[],
+  usable: () => readonly string[],
   hosted: { driver: Driver; isThere(session: SessionId): boolean },
 ): AgentMaker {
-  const hasProvider = (model: string): boolean => usable.includes(model.split('/')[0] ?? '')
+  const hasProvider = (model: string): boolean => usable().includes(model.split('/')[0] ?? '')
   const onModel = modelDriver(settings)
   const onDemo = scriptedDriver(demoAgent, scripted)
   const onPacedDemo = scriptedDriver(pacedDemoAgent(scripted.clock), scripted)
-  const fallback = configured
-    .names()
-    .map((name) => configured.get(name))
-    .find(
-      (agent) => agent?.driver === 'model' && agent.model !== undefined && hasProvider(agent.model),
-    )?.model
+  const findFallback = (): string | undefined =>
+    configured
+      .names()
+      .map((name) => configured.get(name))
+      .find((agent) => agent?.driver === 'model' && agent.model !== undefined && hasProvider(agent.model))
+      ?.model
   return {
     define(id, { title, description, prompt, model, tools, driver }) {
-      const runs = model !== null && hasProvider(model) ? model : fallback
+      const runs = model !== null && hasProvider(model) ? model : findFallback()
       const how =
         driver === 'host'
           ? { driver }

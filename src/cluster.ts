@@ -3,7 +3,7 @@
  * nodes. On one machine with a store of its own there is nothing of this.
  */
 import { hostname } from 'node:os'
-import type { NodeSettings } from './config.ts'
+import type { NodeSettings } from './config-keys.ts'
 import type { Agent } from './model/agent.ts'
 import type { Millis } from './model/id.ts'
 import { refuseDirectory } from './runtime/kernel/is-directory.ts'

@@ -3,10 +3,17 @@
  * person has agreed to, or the user's own. Each is read once.
  */
 import { realpathSync } from 'node:fs'
-import { isAbsolute, join, resolve } from 'node:path'
-import { parse as parseToml, TomlError } from 'smol-toml'
+import { resolve } from 'node:path'
+import { absolute, ConfigError, describeFault } from './config-path.ts'
+import { readImports } from './config-imports.ts'
 import type { CountTokens } from './model/text.ts'
-import { readConfigIn, readConfigText, userDirectory, type ConfigText } from './trust/config-text.ts'
+import {
+  findConfigDirectory,
+  readConfigIn,
+  readConfigText,
+  userDirectory,
+  type ConfigText,
+} from './trust/config-text.ts'
 import { isTrusted, readTrusted, trustDirectory, type Trusted } from './trust/trust-store.ts'
 
 export type ConfigSource = {
@@ -21,46 +28,59 @@ export type ConfigSource = {
   loadTokenizer?: () => Promise<CountTokens>
 }
 
-/** The message has one line for each problem. */
-export class ConfigError extends Error {
-  readonly problems: readonly string[]
-  constructor(place: string, problems: readonly string[], options?: ErrorOptions) {
-    super(problems.map((text) => `${place}: ${text}`).join('\n'), options)
-    this.name = 'ConfigError'
-    this.problems = problems
-  }
-}
+/** A configuration, and the files that it imports. */
+export type ConfigFiles = ConfigText & { imports: readonly ConfigText[] }
+
+export const withFiles = (file: ConfigText, home: string): ConfigFiles => ({
+  ...file,
+  imports: readImports(file, home),
+})
 
 export type ChosenFile = {
   /** Null where there is none, or none that may be used. */
-  used: ConfigText | null
+  used: ConfigFiles | null
   /** The user's own file, where another one is used that may only narrow it. */
-  own: ConfigText | null
+  own: ConfigFiles | null
+  /** It was found, and is neither named nor the user's own. */
+  found: boolean
   /** A file that was found and is not used, and what was agreed to before. */
-  untrusted: { file: ConfigText; before: Trusted | null } | null
+  untrusted: { file: ConfigFiles; before: Trusted | null } | null
   warnings: string[]
 }
 
 export function chooseFile(source: ConfigSource): ChosenFile {
-  const { file, cwd, env, home } = source
-  const named = nonEmpty(file) ?? nonEmpty(env['TIELINE_CONFIG'])
-  if (named !== undefined) return readNamed(absolute(named, cwd, home), source)
+  const { cwd, env, home } = source
+  const named = findNamed(source)
+  if (named !== null) return readNamed(absolute(named, cwd, home), source)
   const directory = userDirectory(env, home)
   const own = attempt(directory, () => readConfigIn(directory))
   const ofUser = {
-    used: own?.used ?? null,
+    used: own === null ? null : withFiles(own.used, home),
     own: null,
+    found: false,
     untrusted: null,
     warnings: own === null ? [] : sayUnread(own),
   }
-  if (source.userOnly === true || isSamePlace(cwd, directory)) return ofUser
-  const found = readFound(cwd)
+  const nearest = source.userOnly === true ? null : findConfigDirectory(toReal(cwd), [toReal(directory)])
+  if (nearest === null) return ofUser
+  const found = readFound(nearest)
   if (found === null || typeof found === 'string')
     return found === null ? ofUser : { ...ofUser, warnings: [...ofUser.warnings, found] }
   const before = readTrusted(trustDirectory(env, home), found.used.path)
-  if (!isTrusted(before, [found.used])) return { ...ofUser, untrusted: { file: found.used, before } }
-  return { used: found.used, own: own?.used ?? null, untrusted: null, warnings: sayUnread(found) }
+  const file = withFiles(found.used, home)
+  if (!isTrusted(before, [file, ...file.imports])) return { ...ofUser, untrusted: { file, before } }
+  return {
+    used: file,
+    own: own === null ? null : withFiles(own.used, home),
+    found: true,
+    untrusted: null,
+    warnings: sayUnread(found),
+  }
 }
+
+/** The file that a flag or the environment names, as it is written. */
+export const findNamed = ({ file, env }: Pick<ConfigSource, 'file' | 'env'>): string | null =>
+  nonEmpty(file) ?? nonEmpty(env['TIELINE_CONFIG']) ?? null
 
 type FoundIn = NonNullable<ReturnType<typeof readConfigIn>>
 
@@ -76,13 +96,20 @@ function readFound(cwd: string): FoundIn | null | string {
   }
 }
 
-function readNamed(path: string, { file }: ConfigSource): ChosenFile {
+function readNamed(path: string, source: ConfigSource): ChosenFile {
+  const { file } = source
   const used = attempt(path, () => readConfigText(path))
   if (used === null)
     throw new ConfigError(path, [
       `there is no such file; ${nonEmpty(file) === undefined ? 'TIELINE_CONFIG' : '--config'} must name one.`,
     ])
-  return { used: { ...used, path }, own: null, untrusted: null, warnings: [] }
+  return {
+    used: withFiles({ ...used, path }, source.home),
+    own: null,
+    found: false,
+    untrusted: null,
+    warnings: [],
+  }
 }
 
 function attempt<T>(path: string, read: () => T): T {
@@ -93,32 +120,13 @@ function attempt<T>(path: string, read: () => T): T {
   }
 }
 
-const describeFault = (error: unknown): string => (error instanceof Error ? error.message : String(error))
-
-function isSamePlace(a: string, b: string): boolean {
+/** What is not there stays as it is spelled. */
+function toReal(path: string): string {
   try {
-    return realpathSync.native(a) === realpathSync.native(b)
+    return realpathSync.native(path)
   } catch {
-    return false
+    return resolve(path)
   }
-}
-
-/** Throws a ConfigError with the place of a mistake. */
-export function parseFile({ path, text }: ConfigText): unknown {
-  try {
-    return path.endsWith('.json') ? JSON.parse(text) : parseToml(text)
-  } catch (error) {
-    if (error instanceof TomlError)
-      throw new ConfigError(`${path}:${error.line}:${error.column}`, [error.message.trimEnd()], {
-        cause: error,
-      })
-    throw new ConfigError(path, [`this is not JSON: ${describeFault(error)}`], { cause: error })
-  }
-}
-
-export function absolute(path: string, base: string, home: string): string {
-  const expanded = path === '~' ? home : path.startsWith('~/') ? join(home, path.slice(2)) : path
-  return isAbsolute(expanded) ? expanded : resolve(base, expanded)
 }
 
 /** An empty variable is an absent one. */

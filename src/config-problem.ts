@@ -160,11 +160,13 @@ export function findAgentProblems(name: string, entry: WrittenAgent): string[] {
 }
 
 /** What one key says about another. */
-export function findCrossProblems(config: Checked): string[] {
-  const names = config.agents.map((agent) => agent.name)
+/** `others` may be named too; what "project/name" means is known only when it is called. */
+export function findCrossProblems(config: Checked, others: readonly { name: string }[] = []): string[] {
+  const names = [...config.agents, ...others].map((agent) => agent.name)
   const problems: string[] = []
   const needAgent = (path: readonly PropertyKey[], name: string): void => {
-    if (!names.includes(name)) problems.push(unknown(path, name, 'the name of a configured agent', names))
+    if (!names.includes(name) && !name.includes('/'))
+      problems.push(unknown(path, name, 'the name of a configured agent', names))
   }
   for (const agent of config.agents) {
     agent.mayCall?.forEach((name, at) => needAgent(['agents', agent.name, 'mayCall', at], name))

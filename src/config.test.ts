@@ -84,6 +84,7 @@ test('with no file at all everything has its default', async () => {
       cdc: true,
       release: 'agents',
     },
+    import: { agents: [] },
     tracing: { enable: true },
   })
 })

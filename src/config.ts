@@ -1,15 +1,17 @@
 /** The configuration: found, read, checked as a whole and completed. All problems are reported at once. */
 import { dirname } from 'node:path'
-import { z } from 'zod'
+import type { z } from 'zod'
 import {
-  absolute,
   chooseFile,
-  ConfigError,
+  findNamed,
   nonEmpty,
-  parseFile,
   type ChosenFile,
+  type ConfigFiles,
   type ConfigSource,
 } from './config-file.ts'
+import { withImports } from './config-imports.ts'
+import { ConfigFile, type AgentEntry } from './config-keys.ts'
+import { absolute, ConfigError, parseFile } from './config-path.ts'
 import { narrowConfig } from './config-narrow.ts'
 import {
   findAgentProblems,
@@ -18,113 +20,24 @@ import {
   findPromptWarnings,
 } from './config-problem.ts'
 import { findServerWarnings, isTable, problem, withoutAbsentDrivers } from './config-problem.ts'
-import { Agent, AgentName, isDriven, Label, SandboxMode } from './model/agent.ts'
-import { Json } from './model/json.ts'
-import { Limits } from './model/limits.ts'
+import { Agent, isDriven } from './model/agent.ts'
 import type { UntrustedProject } from './model/untrusted.ts'
-import type { ConfigText } from './trust/config-text.ts'
 import { describeReach } from './trust/describe-reach.ts'
 import type { HashedFile, Reach, Trusted } from './trust/trust-store.ts'
-
-const Server = z.strictObject({
-  port: z.number().int().min(0).max(65_535).default(8283),
-  host: z.string().min(1).default('127.0.0.1'),
-  dataDir: z.string().min(1).default('~/.local/share/tieline'),
-  auth: z.enum(['auto', 'on', 'off']).default('auto'),
-  sandbox: SandboxMode.default('auto'),
-})
-
-/** The database's address is in a variable and never in a file: it has a password in it. */
-const StoreSettings = z.strictObject({
-  engine: z.enum(['sqlite', 'postgres']).default('sqlite'),
-  urlEnv: z
-    .string()
-    .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of an environment variable, never the address itself,')
-    .default('TIELINE_DATABASE_URL'),
-})
-export type StoreSettings = z.infer<typeof StoreSettings>
-
-/** This machine in a cluster. */
-const NodeSettings = z.strictObject({
-  name: z.string().min(1).max(64).optional(),
-  labels: z.array(Label).default([]),
-})
-export type NodeSettings = z.infer<typeof NodeSettings>
-
-export const Provider = z.strictObject({
-  kind: z.enum(['anthropic', 'openai', 'google', 'openai-compatible']),
-  baseURL: z.url().optional(),
-  apiKeyEnv: z
-    .string()
-    .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of an environment variable, never the key itself,')
-    .optional(),
-})
-export type Provider = z.infer<typeof Provider>
-
-const ProviderName = z
-  .string()
-  .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/, 'letters, digits, "_", "-" and "."')
-
-/** An agent as it is written: without its name, with two older spellings and the script for its driver. */
-const AgentEntry = Agent.omit({ name: true }).extend({
-  tools: z.array(z.string().min(1)).optional(),
-  allowSubAgentCalls: z.boolean().optional(),
-  maxDepth: z.number().int().min(0).optional(),
-  allow_sub_agent_calls: z.boolean().optional(),
-  max_sub_agent_depth: z.number().int().min(0).optional(),
-  script: z.unknown().optional(),
-})
-type AgentEntry = z.infer<typeof AgentEntry>
-
-const ToolParameters = z.record(z.string(), z.record(z.string(), Json))
-
-export const ConfigFile = z.strictObject({
-  server: Server.prefault({}),
-  store: StoreSettings.prefault({}),
-  node: NodeSettings.prefault({}),
-  providers: z.record(ProviderName, Provider).default({}),
-  agents: z.record(AgentName, AgentEntry).default({}),
-  limits: Limits.prefault({}),
-  subagent: z
-    .strictObject({
-      agent: z.string().min(1).optional(),
-      artifactKinds: z
-        .array(z.enum(['note', 'path', 'diff', 'json']))
-        .default(['note', 'path', 'diff', 'json']),
-    })
-    .prefault({}),
-  tools: z
-    .strictObject({
-      enable: z
-        .union([z.boolean(), z.array(z.string().min(1))])
-        .transform((enable) => (enable === true ? ['*'] : enable === false ? [] : enable))
-        .default(['*']),
-      defaults: ToolParameters.default({}),
-      locked: ToolParameters.default({}),
-    })
-    .prefault({}),
-  mail: z
-    .strictObject({
-      storage: z.enum(['sqlite', 'agentfs', 'files']).default('sqlite'),
-      directory: z.string().min(1).default('~/.local/share/opencode/storage/call-response'),
-      cdc: z.boolean().default(true),
-      release: z.enum(['agents', 'person']).default('agents'),
-    })
-    .prefault({}),
-  tracing: z.strictObject({ enable: z.boolean().default(true) }).prefault({}),
-  sandbox: z
-    .strictObject({
-      network: z.enum(['none', 'public', 'any']).default('public'),
-      writable: z.array(z.string().min(1)).default([]),
-      hidden: z.array(z.string().min(1)).default([]),
-    })
-    .prefault({}),
-})
 
 /** `scripts` has what `script` said of each scripted agent, unread. */
 export type Config = Omit<z.infer<typeof ConfigFile>, 'agents'> & {
   agents: Agent[]
   scripts: Record<string, unknown>
+}
+
+export type CommonConfig = {
+  config: Config
+  files: ConfigFiles | null
+  /** The path, where a flag, the environment or code named it. */
+  named: string | null
+  /** Where it was looked for, for a second look. */
+  source: Pick<ConfigSource, 'cwd' | 'env' | 'home'>
 }
 
 /** `token` comes from the environment only: secrets have no place in the file. */
@@ -134,6 +47,10 @@ export type LoadedConfig = {
   /** Of what stands in the file, so that a change of it is noticed. */
   digest: string | null
   token: string | null
+  /** It was found in a directory: it counts for the sessions of that project only. */
+  found: boolean
+  /** What counts for all sessions: the file that was named, or the user's own. */
+  base: CommonConfig
   untrusted: Untrusted | null
   warnings: string[]
 }
@@ -153,20 +70,23 @@ export type Untrusted = UntrustedProject & {
  * agreed to is not used; `untrusted` says what it could do.
  */
 export async function loadConfig(source: ConfigSource): Promise<LoadedConfig> {
-  const { used, own, untrusted, warnings } = chooseFile(source)
-  const place = used?.path ?? 'environment'
-  const raw = withMailStorage(used === null ? {} : readTable(used, own), source.env)
-  const parsed = parseConfig(raw)
-  if (Array.isArray(parsed)) throw new ConfigError(place, parsed)
-  const config = withEnvironment(parsed, used === null ? source.cwd : dirname(used.path), source)
-  const problems = findCrossProblems(config)
-  if (problems.length > 0) throw new ConfigError(place, problems)
+  const { used, own, found, untrusted, warnings } = chooseFile(source)
+  const named = findNamed(source)
+  const ofUser = own === null ? null : readConfig(own, null, source)
+  const config = readConfig(used, own, source, ofUser?.agents)
   return {
     config,
     file: used?.path ?? null,
     digest: used?.hash ?? null,
     token: nonEmpty(source.env['TIELINE_TOKEN']) ?? null,
-    untrusted: untrusted === null ? null : describeUntrusted(untrusted),
+    found,
+    base: {
+      ...(found
+        ? { config: ofUser ?? readConfig(null, null, source), files: own, named: null }
+        : { config, files: used, named: named === null ? null : absolute(named, source.cwd, source.home) }),
+      source: { cwd: source.cwd, env: source.env, home: source.home },
+    },
+    untrusted: untrusted === null ? null : describeUntrusted(untrusted, ofUser?.agents),
     warnings: [
       ...warnings,
       ...findServerWarnings(config),
@@ -175,9 +95,30 @@ export async function loadConfig(source: ConfigSource): Promise<LoadedConfig> {
   }
 }
 
-/** What was found may only narrow what the user's own file says, which must be right for that. */
-function readTable(used: ConfigText, own: ConfigText | null): unknown {
-  const table = parseFile(used)
+type Named = readonly { name: string }[]
+
+/**
+ * Throws a ConfigError. What was found may only narrow what `own` says, the user's file, which must be right for
+ * that; `others` are agents that it may name besides its own.
+ */
+export function readConfig(
+  used: ConfigFiles | null,
+  own: ConfigFiles | null,
+  source: ConfigSource,
+  others: Named = [],
+): Config {
+  const place = used?.path ?? 'environment'
+  const raw = withMailStorage(used === null ? {} : readTable(used, own), source.env)
+  const parsed = parseConfig(raw)
+  if (Array.isArray(parsed)) throw new ConfigError(place, parsed)
+  const config = withEnvironment(parsed, used === null ? source.cwd : dirname(used.path), source)
+  const problems = findCrossProblems(config, others)
+  if (problems.length > 0) throw new ConfigError(place, problems)
+  return config
+}
+
+function readTable(used: ConfigFiles, own: ConfigFiles | null): unknown {
+  const table = withImports(parseFile(used), used.imports)
   if (own === null) return table
   const ofUser = parseFile(own)
   const parsed = parseConfig(ofUser)
@@ -189,12 +130,15 @@ function readTable(used: ConfigText, own: ConfigText | null): unknown {
  * Reads what it could do, and uses nothing of it. A mistake in a file that was agreed to before is its
  * author's, who wants to know; in a file of strangers it stops nobody.
  */
-function describeUntrusted({ file, before }: NonNullable<ChosenFile['untrusted']>): Untrusted {
-  const files = [{ path: file.path, hash: file.hash }]
+export function describeUntrusted(
+  { file, before }: NonNullable<ChosenFile['untrusted']>,
+  others: Named = [],
+): Untrusted {
+  const files = [file, ...file.imports].map(({ path, hash }) => ({ path, hash }))
   const found = { file: file.path, files, before, state: before === null ? 'new' : 'changed' } as const
   try {
-    const parsed = parseConfig(parseFile(file))
-    const problems = Array.isArray(parsed) ? parsed : findCrossProblems(parsed)
+    const parsed = parseConfig(withImports(parseFile(file), file.imports))
+    const problems = Array.isArray(parsed) ? parsed : findCrossProblems(parsed, others)
     if (Array.isArray(parsed) || problems.length > 0) throw new ConfigError(file.path, problems)
     const usual = parseConfig({})
     const reach = Array.isArray(usual) ? null : describeReach(parsed, usual)

@@ -3,7 +3,7 @@
  * on it, and everything that their types mention is here too.
  */
 export { OptionsError } from './agents.ts'
-export { ConfigError } from './config-file.ts'
+export { ConfigError } from './config-path.ts'
 export {
   defineAgent,
   defineDriver,

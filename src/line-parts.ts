@@ -8,6 +8,7 @@ import { createLauncher, type LauncherOptions, type OpenLauncher } from './adapt
 import { loadTokenizer } from './adapters/tokens/tokenizer.ts'
 import { OptionsError } from './agents.ts'
 import { loadConfig, type Config, type LoadedConfig } from './config.ts'
+import type { ConfigSource } from './config-file.ts'
 import { findPromptWarnings } from './config-problem.ts'
 import type { Tool as OwnTool } from './define.ts'
 import { isDriven } from './model/agent.ts'
@@ -30,22 +31,27 @@ export type ConfigOptions = {
   loaded?: LoadedConfig
 }
 
-/** Null where there is no file. Throws a ConfigError. */
+/** Null where no file is named. Throws a ConfigError. */
 export async function readConfig(
   { config: file, loaded }: ConfigOptions,
   warn: (text: string) => void,
-): Promise<Config | null> {
+): Promise<LoadedConfig | null> {
   if (loaded !== undefined) {
     const { config, warnings } = loaded
     for (const text of [...warnings, ...(await findPromptWarnings(config, loadTokenizer))]) warn(text)
-    return loaded.file === null ? null : config
+    return loaded
   }
   if (file === undefined) return null
-  const source = { file, cwd: process.cwd(), env: process.env, home: homedir(), loadTokenizer }
-  const { config, warnings } = await loadConfig(source)
-  warnings.forEach(warn)
-  return config
+  const read = await loadConfig({ ...readSource(), file, loadTokenizer })
+  read.warnings.forEach(warn)
+  return read
 }
+
+export const readSource = (): ConfigSource => ({
+  cwd: process.cwd(),
+  env: process.env,
+  home: homedir(),
+})
 
 /** Keys of providers, and what MCP servers are given under names of secrets. */
 export function listSecrets(config: Config | null): string[] {
@@ -101,16 +107,29 @@ export type Toolbox = {
   close(): Promise<void>
 }
 
+type ToolboxParts = {
+  count: CountTokens
+  config: Config | null
+  own: readonly OwnTool[]
+  clock: Clock
+  warn: (text: string) => void
+  launcher: Launcher
+  hidden: readonly string[]
+  /** Where MCP servers are started. */
+  cwd: string
+}
+
 /** MCP servers are started only for agents that have some. */
-export function createToolbox(
-  count: CountTokens,
-  config: Config | null,
-  own: readonly OwnTool[],
-  clock: Clock,
-  warn: (text: string) => void,
-  launcher: Launcher,
-  hidden: readonly string[] = [],
-): Toolbox {
+export function createToolbox({
+  count,
+  config,
+  own,
+  clock,
+  warn,
+  launcher,
+  hidden,
+  cwd,
+}: ToolboxParts): Toolbox {
   const settings = config?.tools ?? toolSettingsDefault
   const wrong = findSettingProblems(gatherTools(count, config, own), settings, (name) =>
     (config?.agents ?? []).some(({ mcpServers }) =>
@@ -124,7 +143,7 @@ export function createToolbox(
   let loading: Promise<Tools & { close(): Promise<void> }> | null = null
   const servers = (): Promise<Tools & { close(): Promise<void> }> =>
     (loading ??= import('./adapters/mcp/tools.ts').then(({ mcpTools }) =>
-      mcpTools({ clock, env: process.env, cwd: process.cwd(), version, warn, launcher }),
+      mcpTools({ clock, env: process.env, cwd, version, warn, launcher }),
     ))
   return {
     names: standard.map((tool) => tool.name),

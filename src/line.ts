@@ -34,6 +34,11 @@ export type TielineOptions = {
   dataDir?: string
   /** The directory that sessions work in, unless a run names another. */
   cwd?: string
+  /**
+   * Whether a session also sees the agents of the nearest project (a directory with a `tieline.toml`) at or above
+   * its directory, once a person has agreed to that file. A server does this unless it is false.
+   */
+  projects?: boolean
   limits?: Partial<Limits>
   /** The agent that `subagent` runs; without it the caller's own definition. */
   subagent?: string

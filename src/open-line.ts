@@ -3,35 +3,35 @@
  * is loaded when it is first used.
  */
 import { workerSchemas } from './adapters/schemas/schemas.ts'
-import { resolve } from 'node:path'
-import type { DrivenAgents } from './adapters/acp/drive.ts'
+import { dirname, resolve } from 'node:path'
 import { hostDriver } from './adapters/host/drive.ts'
 import { hostHub, type HostHub } from './adapters/host/hub.ts'
 import { wantedSessions } from './adapters/host/wanted.ts'
-import { modelSummarise } from './adapters/model/summarise.ts'
 import { pacedModel } from './adapters/scripted/demo-agent.ts'
 import type { LauncherOptions, OpenLauncher } from './adapters/sandbox/launcher.ts'
 import { countTokens } from './adapters/tokens/tokenizer.ts'
-import { agentMaker, createAgents, checkTools, modelSettings, type ModelSettings } from './agents.ts'
+import { agentMaker } from './agents.ts'
 import { clusterClock, joinCluster, nodePorts, type OwnNode } from './cluster.ts'
-import type { Config } from './config.ts'
+import type { Config, LoadedConfig } from './config.ts'
 import { presentDesk, type Tieline, type TielineOptions } from './line.ts'
 import { presentRuns } from './line-runs.ts'
 import {
-  createToolbox,
   listOwnDirectories,
   listSecrets,
   openDriven,
   openLauncher,
   readConfig,
+  readSource,
 } from './line-parts.ts'
 import type { ConfigOptions } from './line-parts.ts'
 import type { OpeningMessage } from './model/event.ts'
 import type { TurnId } from './model/id.ts'
-import { Limits } from './model/limits.ts'
 import type { Sampling } from './model/trace.ts'
 import { visible } from './model/visible.ts'
 import { listStoreSecrets, openStore, storeSettings } from './open-store.ts'
+import type { LayerParts } from './projects/project-layer.ts'
+import { openProjects, type OpenProjects } from './projects/projects.ts'
+import { findAgent } from './runtime/kernel/projects-port.ts'
 import { isThere } from './runtime/kernel/runtime.ts'
 import { presentLog, replayPorts } from './recorded-log.ts'
 import { openDesks, type Desks } from './runtime/desk/desk.ts'
@@ -55,6 +55,8 @@ export type OpenLineOptions = TielineOptions &
   Pick<ConfigOptions, 'loaded'> & {
     /** Which traces are exported, so that programs that agents ask can join them. */
     sampling?: Sampling | null
+    /** Agents that are there where no other is configured. */
+    builtIn?: TielineOptions['agents']
     /** Turns that an earlier process left go on when this has settled; without it at once. It must settle. */
     resumeAfter?: Promise<unknown>
     /** How long others wait for this node when it says nothing any more. */
@@ -76,6 +78,8 @@ export type OpenLine = Tieline & {
 /** What everything below is started with. */
 type Base = {
   options: OpenLineOptions
+  loaded: LoadedConfig | null
+  /** What the server itself goes by. */
   config: Config | null
   store: OpenStore
   own: OwnNode
@@ -88,7 +92,8 @@ type Base = {
 
 export async function openLine(options: OpenLineOptions = {}): Promise<OpenLine> {
   const tell = options.onWarning ?? ((text: string) => console.warn(`tieline: ${visible(text)}`))
-  const config = await readConfig(options, tell)
+  const loaded = await readConfig(options, tell)
+  const config = loaded === null || loaded.file === null ? null : loaded.config
   const guard = secretGuard({
     env: process.env,
     values: [
@@ -111,6 +116,7 @@ export async function openLine(options: OpenLineOptions = {}): Promise<OpenLine>
   try {
     return await start({
       options,
+      loaded,
       config,
       store,
       own: { cluster, clock, settings: (config ?? options.loaded?.config)?.node },
@@ -131,10 +137,10 @@ async function start(base: Base): Promise<OpenLine> {
   const { options, config, store, own, clock, alarm, hosts, warn } = base
   const launcher = openLauncher(options, config, base.report)
   const { driven, continues } = openDriven({ ...base, launcher, clock, count: countTokens })
-  const { book, settings } = await loadAgents(base, driven)
   const hidden = listOwnDirectories(options.dataDir ?? config?.server.dataDir, config)
-  const toolbox = createToolbox(countTokens, config, options.tools ?? [], clock, warn, launcher, hidden)
-  checkTools(book, toolbox.names)
+  const projects = startProjects(base, { driven, launcher }, hidden, () => runtime.running.size > 0)
+  const book = await loadBook(base, projects)
+  const { toolbox, settings, limits, summarise, subagent, artifactKinds } = projects.layer()
   const [schemas, cwd] = [workerSchemas(), resolve(options.cwd ?? process.cwd())]
   const { runtime, stop } = await startNode(
     {
@@ -143,17 +149,17 @@ async function start(base: Base): Promise<OpenLine> {
       clock,
       ids: systemIds(() => clock.now()),
       agents: book,
+      ...(options.projects === true ? { projects } : {}),
       tools: toolbox.tools,
-      limits: Limits.parse({ ...config?.limits, ...options.limits }),
+      limits,
       count: countTokens,
-      summarise: async (agent, ...rest) =>
-        agent.driver === 'model' ? modelSummarise(settings)(agent, ...rest) : null,
+      summarise,
       describeWorkspace: (at, files, field) => describeWorkspace(at, files, field, hidden),
       schemas,
       launcher,
       continues,
-      subagent: options.subagent ?? config?.subagent.agent ?? null,
-      ...(config === null ? {} : { artifactKinds: config.subagent.artifactKinds }),
+      subagent,
+      artifactKinds,
       release: config?.mail.release ?? 'agents',
       ...nodePorts(own, options.leaseMs),
       asks: options.asks ?? false,
@@ -163,8 +169,8 @@ async function start(base: Base): Promise<OpenLine> {
     options.resumeAfter ?? null,
   )
   const leave = joinCluster(own, runtime, () => options.door?.()?.url ?? null)
-  const ports = async () => replayPorts(store, clock, countTokens, config, options, book)
-  const log = presentLog(store, clock, ports, (session) => isThere(runtime, book.get(session.agent), session))
+  const ports = async () => replayPorts(store, clock, countTokens, config, options, book, runtime.projects)
+  const log = presentLog(store, clock, ports, (row) => isThere(runtime, findAgent(runtime, row), row))
   const desks = openDesks({
     builtIn: [pacedModel],
     runtime,
@@ -182,7 +188,7 @@ async function start(base: Base): Promise<OpenLine> {
     leave()
     await stop()
     alarm.stop()
-    for (const part of [driven, toolbox, launcher, schemas, store]) await part.close()
+    for (const part of [driven, projects, launcher, schemas, store]) await part.close()
   }
   return {
     ...presentDesk(desks.as({ client: { name: 'program', cwd } }), log),
@@ -198,28 +204,56 @@ async function start(base: Base): Promise<OpenLine> {
   }
 }
 
-async function loadAgents(
-  { options: { agents: inCode = {}, loaded }, config, store, clock, alarm, hosts, warn }: Base,
-  driven: DrivenAgents,
-): Promise<{ book: AgentBook; settings: ModelSettings }> {
-  const ports = { clock, count: countTokens }
-  const settings = modelSettings(config?.providers ?? {}, inCode, clock, alarm, countTokens)
+/** The user's own agents and those of projects. Without `projects` the directories of sessions do not matter. */
+function startProjects(
+  { options, loaded, store, clock, alarm, hosts, warn }: Base,
+  { driven, launcher }: Pick<LayerParts, 'driven' | 'launcher'>,
+  hidden: readonly string[],
+  isBusy: () => boolean,
+): OpenProjects {
+  const { config = null, files = null, named = null } = loaded?.base ?? {}
+  return openProjects({
+    named,
+    source: loaded?.base.source ?? readSource(),
+    base: { config, files },
+    inCode: options.agents ?? {},
+    builtIn: options.builtIn ?? {},
+    parts: {
+      clock,
+      alarm,
+      count: countTokens,
+      launcher,
+      driven,
+      onHost: hostDriver({ hub: hosts, clock, inputOf: ({ turn }) => readOpening(store, turn.id) }),
+      own: options.tools ?? [],
+      hidden,
+      limits: options.limits ?? {},
+      subagent: options.subagent ?? null,
+      warn,
+    },
+    isBusy,
+  })
+}
+
+async function loadBook(
+  { loaded, store, clock, hosts, warn }: Base,
+  projects: OpenProjects,
+): Promise<AgentBook> {
+  const { settings } = projects.layer()
   const onHost = hostDriver({ hub: hosts, clock, inputOf: ({ turn }) => readOpening(store, turn.id) })
-  const untrusted = loaded?.untrusted == null ? [] : [loaded.untrusted]
-  const configured = {
-    ...createAgents(config, inCode, settings, ports, onHost, driven),
-    untrusted: () => untrusted,
-  }
-  const maker = agentMaker(configured, settings, ports, settings.usable(), {
+  const ports = { clock, count: countTokens }
+  const maker = agentMaker(projects.user, settings, ports, () => projects.layer().settings.usable(), {
     driver: onHost,
     isThere: (session) => hosts.isThere(session),
   })
-  const book = agentBook(configured, maker, (fault) =>
+  const book = agentBook(projects.user, maker, (fault) =>
     warn(`an agent that was made by API cannot be read: ${String(fault)}`),
   )
+  if (loaded?.found === true && loaded.file !== null) projects.check(dirname(loaded.file))
   await book.load(store.lists)
   store.onHint((hints) => hints.forEach((hint) => book.apply(hint)))
-  return { book, settings }
+  projects.useBook(book)
+  return book
 }
 
 /** What a turn was opened by, if by a message. */

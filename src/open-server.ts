@@ -81,7 +81,8 @@ export async function openServer(options: OpenServerOptions = {}): Promise<OpenS
     asks: true,
     sampling: telemetry?.sampling ?? null,
     ...options,
-    ...chooseAgents(options, loaded),
+    projects: options.projects ?? true,
+    builtIn: offlineDemo,
     loaded,
     secrets: [...keys.known, ...(options.secrets ?? [])],
     dataDir,
@@ -198,7 +199,8 @@ async function warmUp(signal: AbortSignal): Promise<void> {
 
 /** Says what an agent's programs could do here that they should not; it takes a moment to find out. */
 async function warnOfOpenings({ auth, loaded, warn }: Base, line: OpenLine): Promise<void> {
-  const agents = line.book.names().flatMap((name) => line.book.get(name) ?? [])
+  const named = line.book.names().flatMap((name) => line.book.get(name) ?? [])
+  const agents = loaded.found ? [...loaded.config.agents, ...named] : named
   const open = { auth, platform: process.platform, mode: loaded.config.server.sandbox, agents }
   const peers = describePeers(open)
   if (peers !== null) warn(peers)
@@ -218,17 +220,13 @@ function chooseAuth(auth: 'auto' | 'on' | 'off', host: string): 'tokens' | 'open
 }
 
 /** Without any agent the built-in one answers, so that everything can be tried on a machine without keys. */
-function chooseAgents(options: TielineOptions, { config }: LoadedConfig): Pick<TielineOptions, 'agents'> {
-  const none = config.agents.length === 0 && Object.keys(options.agents ?? {}).length === 0
-  const demo = {
-    demo: {
-      description: 'the offline demo: says what it was told, and asks agents that a message names',
-      tools: ['call_agent'],
-      allowSubAgentCalls: true,
-      script: demoAgent,
-    },
-  }
-  return none ? { agents: demo } : {}
+const offlineDemo: TielineOptions['agents'] = {
+  demo: {
+    description: 'the offline demo: says what it was told, and asks agents that a message names',
+    tools: ['call_agent'],
+    allowSubAgentCalls: true,
+    script: demoAgent,
+  },
 }
 
 function openDoors(line: OpenLine, options: OpenServerOptions, log: LogSink): Door[] {

@@ -7,14 +7,17 @@ import { hostDriver } from './adapters/host/drive.ts'
 import { hostHub } from './adapters/host/hub.ts'
 import { loadTokenizer } from './adapters/tokens/tokenizer.ts'
 import { createAgents, modelSettings } from './agents.ts'
-import type { Config } from './config.ts'
+import type { Config, LoadedConfig } from './config.ts'
 import type { RecordedLog, TielineOptions } from './line.ts'
 import { listTools, readConfig, type ConfigOptions } from './line-parts.ts'
 import { Limits } from './model/limits.ts'
 import type { CountTokens } from './model/text.ts'
+import { openProjects } from './projects/projects.ts'
 import { createAlarm } from './runtime/kernel/alarm.ts'
-import type { Agents, Clock } from './runtime/kernel/ports.ts'
+import type { Launcher } from './runtime/kernel/launch-port.ts'
+import type { Agents, Clock, Driver } from './runtime/kernel/ports.ts'
 import { findScope, readScope, UnknownId } from './runtime/kernel/scope.ts'
+import type { Projects } from './runtime/kernel/projects-port.ts'
 import { systemClock } from './runtime/kernel/system-clock.ts'
 import type { ExplainPorts } from './runtime/look/explain-ports.ts'
 import { exportLog, importLog, readExport, type ExportHeader } from './runtime/look/export-log.ts'
@@ -73,7 +76,8 @@ export async function openLogWith(
   const came = read?.header.setup ?? null
   if (came !== null && options.dataDir !== ':memory:') await keepSetup(options.dataDir, came)
   const ports = async (): Promise<LogPorts> => {
-    const own = await readConfig(options, () => undefined)
+    const loaded = await readConfig(options, () => undefined)
+    const own = loaded === null || loaded.file === null ? null : loaded.config
     // A configuration that was named on purpose wins over the one that came with the log.
     const isNamed = options.config !== undefined || options.named === true
     const setup = isNamed ? null : (came ?? (await readSetup(options.dataDir)))
@@ -97,9 +101,12 @@ export async function openLogWith(
         options.agents ?? {},
         settings,
         { clock: systemClock, count },
-        hostDriver({ hub: hostHub(), clock: systemClock }),
+        onNobody(),
         notDriven,
       ),
+      setup === null && loaded !== null && options.loaded !== undefined
+        ? openReplayed(options, loaded, count)
+        : undefined,
     )
   }
   return {
@@ -154,6 +161,11 @@ export const presentLog = (
   sessions: (limit) => store.sessions({}, limit),
 })
 
+/** A replay starts no program. */
+const nothingStarts: Launcher = {
+  wrap: () => Promise.reject(new Error('a replay starts nothing')),
+}
+
 const replayedCheckMsMax = 8000
 
 /** A replay runs no tool, so it starts no MCP server: the record has what their tools answered. */
@@ -164,6 +176,7 @@ export function replayPorts(
   config: ReplayConfig | null,
   options: Pick<TielineOptions, 'agents' | 'limits' | 'subagent' | 'tools'>,
   agents: Agents,
+  projects?: Projects,
 ): LogPorts {
   const tools = listTools(count, config, options.tools ?? [])
   // A check that ended in time then must not miss its time on a slower machine.
@@ -177,6 +190,7 @@ export function replayPorts(
       clock,
       count,
       agents,
+      ...(projects === undefined ? {} : { projects }),
       schemas,
       tools: { of: async () => tools },
       limits,
@@ -198,6 +212,31 @@ export function replayPorts(
     },
   }
 }
+
+const onNobody = (): Driver => hostDriver({ hub: hostHub(), clock: systemClock })
+
+/** Whatever projects the turns worked in: their agents, as their files are now. */
+const openReplayed = (options: LogOptions, { base }: LoadedConfig, count: CountTokens): Projects =>
+  openProjects({
+    ...base,
+    base,
+    inCode: options.agents ?? {},
+    builtIn: {},
+    parts: {
+      clock: systemClock,
+      alarm: createAlarm(systemClock),
+      count,
+      launcher: nothingStarts,
+      driven: notDriven,
+      onHost: onNobody(),
+      own: options.tools ?? [],
+      hidden: [],
+      limits: options.limits ?? {},
+      subagent: options.subagent ?? null,
+      warn: () => undefined,
+    },
+    isBusy: () => false,
+  })
 
 /** As it was recorded elsewhere: what came with the log, and of the rest what is configured here. */
 function withSetup(

@@ -7,6 +7,7 @@
  */
 import type { Json } from '../model/json.ts'
 import type { Agents, AgentView } from '../wire/agents.ts'
+import type { Projects, ProjectView } from '../wire/projects.ts'
 import type { CallAnswer, CallRecord, Calls, ListedCall, NewCall, Steered } from '../wire/calls.ts'
 import type { Explanation } from '../wire/explain.ts'
 import type { ExportedLog, Flow, FlowEvents, StreamedEvent, WaitEdge, Waits } from '../wire/log.ts'
@@ -38,6 +39,8 @@ export type ClientOptions = {
   token?: string | null | undefined
   /** The name of this program; its calls come from a session of that name. Browsers send their own. */
   name?: string | undefined
+  /** The directory that this program works in: the agents of its project can be called. */
+  cwd?: string
   fetch?: Fetch
   /** Opens the WebSocket of the event stream; by default the global one. */
   openSocket?: OpenSocket
@@ -94,7 +97,10 @@ export type TielineClient = {
     /** For the whole session with the scope `session`; the model reads why it was denied. */
     answer(id: string, answer: NewAnswer['answer'] | NewAnswer, once?: Once): Promise<Answered>
   }
+  /** Those that can be called from `cwd`. */
   agents(once?: Once): Promise<AgentView[]>
+  /** All projects that the server knows, used or not. */
+  projects(once?: Once): Promise<ProjectView[]>
   readonly tools: ToolRoutes
   /** Persistent agents under `/v1`. */
   readonly v1: LettaRoutes
@@ -155,6 +161,7 @@ export function tielineClient(options: ClientOptions): TielineClient {
     url: options.url,
     token: options.token ?? null,
     name: options.name ?? null,
+    cwd: options.cwd ?? null,
     fetch: options.fetch ?? ((url, init) => fetch(url, init)),
     surroundings: options.surroundings ?? ordinary,
     openSocket: options.openSocket ?? ((url: string) => new WebSocket(url)),
@@ -186,6 +193,7 @@ export function tielineClient(options: ClientOptions): TielineClient {
         }),
     },
     agents: async (once) => (await request<Agents>('GET', '/api/agents', once)).agents,
+    projects: async (once) => (await request<Projects>('GET', '/api/projects', once)).projects,
     tools: toolRoutes(request),
     v1: lettaRoutes(request, settings),
     events: (ask = {}) => eventStream({ ...settings, request }, ask),

@@ -5,6 +5,7 @@
  * retried too: each has an Idempotency-Key, so that the server acts once.
  */
 import { ownLimits, parseJson } from '../model/bounded-json.ts'
+import { cwdHeader } from '../model/client-headers.ts'
 import { explain, isRefusal } from '../model/refusal.ts'
 import type { Surroundings } from './surroundings.ts'
 import { ServerUnreachable, TielineError, type ErrorBody } from './tieline-error.ts'
@@ -19,6 +20,8 @@ export type RequestSettings = {
   url: string
   token: string | null
   name: string | null
+  /** Where this program works. */
+  cwd: string | null
   fetch: Fetch
   surroundings: Surroundings
 }
@@ -104,13 +107,14 @@ export function buildUrl(base: string, path: string, query: Ask['query'] = {}): 
 }
 
 function buildInit(
-  { token, name, surroundings }: RequestSettings,
+  { token, name, cwd, surroundings }: RequestSettings,
   method: Method,
   { body, key, signal }: Ask,
 ): RequestInit {
   const headers: Record<string, string> = { accept: 'application/json' }
   if (token !== null) headers['authorization'] = `Bearer ${token}`
   if (name !== null) headers['user-agent'] = name
+  if (cwd !== null) headers[cwdHeader] = encodeURIComponent(cwd)
   if (method === 'POST' && key !== null) headers['idempotency-key'] = key ?? surroundings.draw()
   if (body !== undefined) headers['content-type'] = 'application/json'
   return {

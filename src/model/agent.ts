@@ -73,6 +73,8 @@ export const Agent = z.strictObject({
   /** Names as calls use them: an agent's own, or its title where a door made it. */
   mayCall: z.array(z.string()).optional(),
   maxDepth: z.number().int().min(0).default(5),
+  /** Whether agents of other projects may call it, as "project/name". */
+  shared: z.boolean().optional(),
   limits: AgentLimits.default({}),
   /** For the programs that it starts; left out, as the server says. */
   sandbox: SandboxMode.optional(),
@@ -85,6 +87,9 @@ export const Agent = z.strictObject({
 export type Agent = z.infer<typeof Agent>
 
 export const isDriven = ({ driver }: Pick<Agent, 'driver'>): boolean => driver === drivenDriver
+
+/** Agents that a door made have ids for names. */
+export const isMadeName = (name: string): boolean => name.startsWith('agent_')
 
 /** Clients at a door act as a session of this agent: it may call, and is never run. */
 export const externalAgent: Agent = Agent.parse({

@@ -1,12 +1,14 @@
 /**
  * What a client says about itself in headers, at every door: its own name for its session, and its directory.
  */
-import { isAbsolute } from 'node:path'
 
 export const clientSessionHeader = 'x-tieline-client-session'
 export const cwdHeader = 'x-tieline-cwd'
 
 const pathUnitsMax = 4096
+
+/** Browsers read this too, so it asks nothing of Node. */
+const isAbsolute = (path: string): boolean => path.startsWith('/') || /^[A-Za-z]:[\\/]/.test(path)
 
 export const isPath = (path: string | undefined): path is string =>
   path !== undefined && path.length <= pathUnitsMax && isAbsolute(path) && !path.includes('\0')

@@ -4,7 +4,7 @@ import { jsonHead } from './json-head.ts'
 import { findNearest } from './nearest.ts'
 import { preview } from './text.ts'
 import { turnVariable } from './turn-variable.ts'
-import { whyUntrusted, type UntrustedProject } from './untrusted.ts'
+import { explainUntrusted, type UntrustedProject } from './untrusted.ts'
 
 const [text, texts, number] = [z.string(), z.array(z.string()), z.number()]
 
@@ -122,8 +122,8 @@ const words: { [Code in RefusalCode]: (refusal: Extract<Refusal, { code: Code }>
     'Send a message of your own instead.',
   project_untrusted: (r) =>
     `The agent "${r.agent}" stands in ${r.file}, which is not used: ${r.why}. ` +
-    'Tell the user to look at it, run "tieline trust" in that directory, and end the server with ' +
-    '"tieline stop"; the next one knows the agent. Go on without it.',
+    'Tell the user to look at it and to run "tieline trust" in that directory; after that it can be called. ' +
+    'Go on without it.',
   agent_unknown: (r) =>
     `There is no agent "${r.agent}"${nearestTo(r.agent, r.known)}. ` +
     (r.known.length > 0
@@ -221,10 +221,10 @@ export function agentUnknown(
   known: readonly string[],
   untrusted: readonly UntrustedProject[] = [],
 ): Refusal {
-  const project = untrusted.find(({ agents }) => agents.includes(agent))
+  const project = untrusted.find(({ agents, state }) => state === 'broken' || agents.includes(agent))
   return project === undefined
     ? { code: 'agent_unknown', agent, known: known.slice(0, knownMax) }
-    : { code: 'project_untrusted', agent, file: project.file, why: whyUntrusted[project.state] }
+    : { code: 'project_untrusted', agent, file: project.file, why: explainUntrusted(project) }
 }
 
 export const badInput = (field: string, given: unknown, expected: string): Refusal => ({

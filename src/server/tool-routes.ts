@@ -1,5 +1,6 @@
 /** Agents, and tools by name for programs that offer them to a model of their own. */
 import { Agents } from '../wire/agents.ts'
+import { Projects } from '../wire/projects.ts'
 import { IdPath } from '../wire/scalars.ts'
 import { Recorded, ToolPath, Tools, ToolsQuery, ToolUse, TracedTool, UsedTool } from '../wire/tools.ts'
 import { defineRoutes, type App, type Deps } from './route.ts'
@@ -10,8 +11,14 @@ export function toolRoutes(app: App, deps: Deps): void {
   agents(
     'GET',
     '/api/agents',
-    { summary: 'Configured and created agents', answers: { 200: Agents } },
+    { summary: 'Agents that can be called from the directory in x-tieline-cwd', answers: { 200: Agents } },
     ({ desk }) => desk.agents.list(),
+  )
+  agents(
+    'GET',
+    '/api/projects',
+    { summary: 'Projects, with their agents and whether they are used', answers: { 200: Projects } },
+    ({ desk }) => desk.agents.projects(),
   )
   const tools = defineRoutes(app, deps, 'tools')
   tools(

@@ -1,6 +1,6 @@
 /** The text of a configuration file, read once: what was hashed is what is used. */
 import { createHash } from 'node:crypto'
-import { closeSync, constants, fstatSync, openSync, readFileSync, realpathSync } from 'node:fs'
+import { closeSync, existsSync, constants, fstatSync, openSync, readFileSync, realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 
 export type ConfigText = {
@@ -45,6 +45,15 @@ export function readConfigIn(directory: string): { used: ConfigText; other: stri
   const other = readConfigText(json)
   if (used !== null) return { used, other: other === null ? null : json }
   return other === null ? null : { used: other, other: null }
+}
+
+/** The nearest directory at or above `cwd` that has a configuration; null at one of the user's `own`. */
+export function findConfigDirectory(cwd: string, own: readonly string[]): string | null {
+  for (let directory = cwd; ; directory = dirname(directory)) {
+    if (own.includes(directory)) return null
+    if (configNames.some((name) => existsSync(join(directory, name)))) return directory
+    if (directory === dirname(directory)) return null
+  }
 }
 
 export const configNames = ['tieline.toml', 'tieline.json'] as const

@@ -38,7 +38,7 @@ const includesAll = (files: readonly HashedFile[], wanted: readonly HashedFile[]
 
 /** Null where nobody agreed to it, and for a file that others could have written. */
 export function readTrusted(directory: string, file: string): Trusted | null {
-  const read = readEntry(fileFor(directory, file))
+  const read = readEntry(trustedFile(directory, file))
   return read?.file === file ? read : null
 }
 
@@ -60,7 +60,7 @@ export function listTrusted(directory: string): Trusted[] {
 export function rememberTrusted(directory: string, trusted: Trusted): void {
   mkdirSync(directory, { recursive: true, mode: 0o700 })
   chmodSync(directory, 0o700)
-  const file = fileFor(directory, trusted.file)
+  const file = trustedFile(directory, trusted.file)
   const fresh = `${file}.${process.pid}.new`
   writeFileSync(fresh, `${JSON.stringify(trusted, null, 2)}\n`, { mode: 0o600 })
   chmodSync(fresh, 0o600)
@@ -70,11 +70,13 @@ export function rememberTrusted(directory: string, trusted: Trusted): void {
 /** Whether there was an agreement to take back. */
 export function forgetTrusted(directory: string, file: string): boolean {
   const known = readTrusted(directory, file) !== null
-  rmSync(fileFor(directory, file), { force: true })
+  rmSync(trustedFile(directory, file), { force: true })
   return known
 }
 
-const fileFor = (directory: string, file: string): string => join(directory, `${hashBytes(file)}.json`)
+/** Where the agreement to a configuration is kept. */
+export const trustedFile = (directory: string, file: string): string =>
+  join(directory, `${hashBytes(file)}.json`)
 
 const writableByOthers = 0o022
 

@@ -17,6 +17,9 @@ export const AgentView = z
     session: SessionId.nullable(),
     system: z.string(),
     createdAt: millis.nullable(),
+    project: z.string().nullable().describe('the directory of its project; null: of the whole server'),
+    status: z.enum(['ready', 'unavailable']).describe('whether it can be called now'),
+    reason: z.string().nullable().describe('why it cannot be called'),
   })
   .meta({ id: 'Agent' })
 export type AgentView = z.infer<typeof AgentView>

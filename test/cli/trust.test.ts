@@ -129,9 +129,10 @@ describe('a planted file is not used', () => {
 })
 
 test('what was hashed is what is used: a file that is swapped after the look is asked about again', async () => {
-  put('[agents.helper]\ndriver = "scripted"\nscript = [{ say = "hi" }]\n')
+  const agreed = '[agents.helper]\ndriver = "scripted"\nscript = [{ say = "hi" }]\n'
+  put(agreed)
   expect((await run('trust', '--yes')).code).toBe(0)
-  // The server is opened with what was read at the look: the file on disk is another one by then.
+  // The file on disk is another one by the time the server looks: nothing of it is used.
   const { loadConfig } = await import('../../src/config.ts')
   const { openServer } = await import('../../src/open-server.ts')
   const place = { cwd, env: { XDG_CONFIG_HOME: join(cwd, 'xdg') }, home: cwd }
@@ -141,10 +142,13 @@ test('what was hashed is what is used: a file that is swapped after the look is 
   const served = await openServer({ loaded, dataDir: join(cwd, 'data'), port: 0, cwd })
   try {
     const result = await served.line.run('helper', 'hello')
-    expect(result).toMatchObject({ outcome: 'completed', output: 'hi' })
+    expect(result).toMatchObject({ outcome: 'refused', refusal: { code: 'project_untrusted' } })
+    put(agreed)
+    expect(await served.line.run('helper', 'hello')).toMatchObject({ outcome: 'completed', output: 'hi' })
   } finally {
     await served.close()
   }
+  put(hostile())
   expect(await loadConfig(place)).toMatchObject({ file: null, untrusted: { state: 'changed' } })
   expectNothing()
 })

@@ -1,24 +1,15 @@
 /** An agent of a configuration that nobody has agreed to: every door says so, and none says "unknown". */
 import { expect, test, vi } from 'vitest'
-import type { Untrusted } from '../../src/config.ts'
 import { everyDoor, openDoors, tryDoors } from '../kits/doors.ts'
 import { patience } from '../kits/cli.ts'
 import { asSession, user } from './scene.ts'
 
 vi.setConfig(patience)
 
-const untrusted: Untrusted = {
-  file: '/work/tieline.toml',
-  state: 'new',
-  agents: ['planted'],
-  files: [{ path: '/work/tieline.toml', hash: 'x' }],
-  reach: null,
-  problem: null,
-  before: null,
-}
+const planted = '[agents.planted]\ndriver = "scripted"\nscript = [{ say = "it ran" }]\n'
 
 test('an agent of an untrusted project is project_untrusted at every door, with what to do', async () => {
-  const doors = await openDoors({ untrusted })
+  const doors = await openDoors({ planted })
   const actor = await doors.begin('free')
   const cwd = doors.served.dataDir
   const table = {
@@ -47,8 +38,12 @@ test('an agent of an untrusted project is project_untrusted at every door, with 
 })
 
 test('what is found and not used can be listed for the person who has to decide', async () => {
-  const { served } = await openDoors({ untrusted })
-  expect(served.line.book.untrusted?.()).toEqual([
-    expect.objectContaining({ file: '/work/tieline.toml', state: 'new', agents: ['planted'] }),
-  ])
+  const doors = await openDoors({ planted })
+  await doors.open('free')
+  const agents = [{ name: 'planted', description: '', shared: false }]
+  expect((await doors.ask(user, 'GET', '/api/projects')).body).toMatchObject({
+    projects: [{ directory: doors.served.dataDir, state: 'new', agents }],
+  })
+  const session = asSession(await doors.open('free'))
+  expect(await doors.http(session, 'GET', '/api/projects')).toMatchObject({ code: 'not_allowed' })
 })

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { Client, StreamableHTTPClientTransport, type CallToolResult } from '@modelcontextprotocol/client'
 import { onTestFinished } from 'vitest'
 import { tielineClient } from '../../src/client/client.ts'
-import { loadConfig, type Untrusted } from '../../src/config.ts'
+import { loadConfig } from '../../src/config.ts'
 import type { SessionId, TurnId } from '../../src/model/id.ts'
 import type { Json } from '../../src/model/json.ts'
 import { explain, isRefusal } from '../../src/model/refusal.ts'
@@ -53,13 +53,14 @@ export type DoorOptions = {
   settings?: string
   /** One without a script obeys; without any there is `free`, which may do everything. */
   agents?: Record<string, AgentOptions>
-  /** A configuration that was found and is not used. */
-  untrusted?: Untrusted
+  /** A configuration that lies in the directory of all sessions, and that nobody has agreed to. */
+  planted?: string
 }
 
 export async function openDoors(options: DoorOptions = {}): Promise<Doors> {
   const dataDir = mkdtempSync(join(tmpdir(), 'tieline-doors-'))
-  const config = join(dataDir, 'tieline.toml')
+  const config = join(dataDir, 'own.toml')
+  if (options.planted !== undefined) writeFileSync(join(dataDir, 'tieline.toml'), options.planted)
   writeFileSync(config, `${hostedAgent}\n${options.settings ?? ''}\n`)
   const orders = new Map<string, Orders>()
   const define = (name: string, agent: AgentOptions): AgentOptions => {
@@ -71,7 +72,7 @@ export async function openDoors(options: DoorOptions = {}): Promise<Doors> {
   const read = await loadConfig({ file: config, cwd: dataDir, env: process.env, home: dataDir })
   const served = await openServer({
     dataDir,
-    loaded: { ...read, untrusted: options.untrusted ?? null },
+    loaded: read,
     port: 0,
     cwd: dataDir,
     asks: false,

@@ -3,6 +3,15 @@ import { posix } from 'node:path'
 
 export type SourceFile = { path: string; text: string }
 
+const tops = ['src/agents.ts', 'src/config.ts', 'src/define.ts', 'src/line-parts.ts']
+const below = ['model', 'wire', 'runtime', 'trust', 'adapters']
+const configFiles = [
+  'src/config-file.ts',
+  'src/config-keys.ts',
+  'src/config-imports.ts',
+  'src/config-path.ts',
+]
+
 /** What each layer may import, besides itself. An entry is a layer, or one file of a layer. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   model: [],
@@ -51,7 +60,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'src/open-line.ts',
     'trust',
     'src/config.ts',
-    'src/config-file.ts',
+    'src/config-path.ts',
     'src/config-problem.ts',
     'src/version.ts',
     'src/own-files.ts',
@@ -65,7 +74,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'src/adapters/scripted/run-function.ts',
     'src/adapters/scripted/script.ts',
     'src/agents.ts',
-    'src/config-file.ts',
+    'src/config-path.ts',
     'src/define.ts',
     'src/tieline.ts',
     'src/line.ts',
@@ -100,6 +109,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'adapters',
     'src/agents.ts',
     'src/config.ts',
+    'src/config-file.ts',
     'src/config-problem.ts',
     'src/define.ts',
     'src/version.ts',
@@ -119,6 +129,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'src/config.ts',
     'src/line.ts',
     'src/line-parts.ts',
+    'projects',
     'src/version.ts',
     'trust',
   ],
@@ -135,10 +146,10 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'src/line-runs.ts',
     'src/cluster.ts',
     'src/open-store.ts',
+    'projects',
     'src/recorded-log.ts',
   ],
-  'src/line-runs.ts': ['model', 'runtime', 'src/agents.ts', 'src/line.ts'],
-  'src/cluster.ts': ['model', 'wire', 'runtime', 'store', 'src/config.ts', 'src/version.ts'],
+  'src/cluster.ts': ['model', 'wire', 'runtime', 'store', 'src/config-keys.ts', 'src/version.ts'],
   'src/open-store.ts': ['model', 'runtime', 'store', 'src/agents.ts', 'src/config.ts'],
   'src/agents.ts': [
     'model',
@@ -171,8 +182,13 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'src/log-care.ts': ['store'],
   'src/version.ts': [],
   'src/own-files.ts': [],
-  'src/config.ts': ['src/config-file.ts', 'src/config-narrow.ts', 'src/config-problem.ts', 'model', 'trust'],
-  'src/config-file.ts': ['model', 'trust'],
+  'src/config.ts': [...configFiles, 'src/config-narrow.ts', 'src/config-problem.ts', 'model', 'trust'],
+  'src/config-file.ts': ['src/config-imports.ts', 'src/config-path.ts', 'model', 'trust'],
+  'src/config-imports.ts': ['src/config-path.ts', 'src/config-problem.ts', 'model', 'trust'],
+  'src/config-path.ts': ['trust'],
+  'src/config-keys.ts': ['model'],
+  projects: [...below, ...configFiles, ...tops],
+  'src/line-runs.ts': ['model', 'runtime', 'src/agents.ts', 'src/line.ts'],
   'src/config-narrow.ts': ['model'],
   'src/config-problem.ts': ['model'],
 }

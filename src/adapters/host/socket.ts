@@ -132,7 +132,10 @@ class Program {
 
   async #hello(frame: Extract<HostFrame, { type: 'hello' }>): Promise<void> {
     const { agent, description, sessions, tools, opens } = frame
-    const known = await this.#deps.desks.as({}).agents.connect({ name: agent, description, tools })
+    // Its sessions say where it works: an agent of that project may be the one that it runs.
+    const cwd = sessions[0]?.cwd ?? opens ?? undefined
+    const desk = this.#deps.desks.as({ client: { name: agent, cwd } })
+    const known = await desk.agents.connect({ name: agent, description, tools })
     if (isRefusal(known)) return this.#refuse(known, { type: 'hello' })
     this.#agent = known.id
     this.#name = agent

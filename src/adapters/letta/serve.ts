@@ -2,7 +2,10 @@
  * The door for Letta's clients, and for Kelpie's: persistent agents under `/v1/agents`, each with one
  * conversation, asked by blocking or streamed turns.
  */
+import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
+import type { ClientProgram } from '../../model/client-address.ts'
+import { readClientHeaders } from '../../model/client-headers.ts'
 import { faultText, listen } from '../../model/contained.ts'
 import { canonical } from '../../model/json.ts'
 import type { SessionId } from '../../model/id.ts'
@@ -84,6 +87,14 @@ const respond = async <T extends object>(
   return isRefusal(value) ? refuse(reply, value as Refusal) : render(value)
 }
 
+/** Where a client says that it works: the agents of that project are meant. */
+const from = (headers: IncomingHttpHeaders): { client: ClientProgram } => ({
+  client: {
+    name: 'letta',
+    ...readClientHeaders((name) => (typeof headers[name] === 'string' ? headers[name] : undefined)),
+  },
+})
+
 function mount(scope: FastifyInstance, door: Door): void {
   const { desks } = door
   const route = (method: HTTPMethods, url: string, docs: Docs, handler: Handle): void => {
@@ -105,13 +116,13 @@ function mount(scope: FastifyInstance, door: Door): void {
     return respond(reply, desks.as({ act: act.id }).agents.create(agent), agentState)
   })
   const agentsDocs = { summary: 'Persistent agents, page by page', querystring: ListQuery }
-  route('GET', list, agentsDocs, async ({ query }, reply) => {
+  route('GET', list, agentsDocs, async ({ query, headers }, reply) => {
     const page = readListQuery(query, agentsLimit)
     if (isRefusal(page)) return refuse(reply, page)
-    return agentsPage((await desks.as({}).agents.list()).agents, page).map(agentState)
+    return agentsPage((await desks.as(from(headers)).agents.list()).agents, page).map(agentState)
   })
-  route('GET', one, { summary: 'One agent, by id or name' }, ({ params }, reply) =>
-    respond(reply, desks.as({}).agents.get(params.id), agentState),
+  route('GET', one, { summary: 'One agent, by id or name' }, ({ params, headers }, reply) =>
+    respond(reply, desks.as(from(headers)).agents.get(params.id), agentState),
   )
   route('DELETE', one, { summary: 'Delete an agent' }, ({ params }, reply) =>
     respond(reply, desks.as({}).agents.delete(params.id), ({ id }) => ({
@@ -120,10 +131,10 @@ function mount(scope: FastifyInstance, door: Door): void {
     })),
   )
   const messagesDocs = { summary: 'The conversation of an agent, page by page', querystring: ListQuery }
-  route('GET', messages, messagesDocs, async ({ params, query }, reply) => {
+  route('GET', messages, messagesDocs, async ({ params, query, headers }, reply) => {
     const page = readListQuery(query, messagesLimit)
     if (isRefusal(page)) return refuse(reply, page)
-    const { agents, sessions } = desks.as({})
+    const { agents, sessions } = desks.as(from(headers))
     const main = await agents.session(params.id)
     if (isRefusal(main)) return refuse(reply, main)
     return respond(reply, messagesPage(sessions, main.session, page), (found) => found)
@@ -148,7 +159,7 @@ async function ask(
   if (isRefusal(input)) return refuse(reply, input)
   const act = readActId(route, request.headers['idempotency-key'])
   if (isRefusal(act)) return refuse(reply, act)
-  const main = await door.desks.as({}).agents.session(request.params.id)
+  const main = await door.desks.as(from(request.headers)).agents.session(request.params.id)
   if (isRefusal(main)) return refuse(reply, main)
   const { session } = main
   const streams = streaming || input.streaming

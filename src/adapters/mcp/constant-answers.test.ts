@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { jsonRpc, mcpWorld, post, type McpWorld } from '../../../test/kits/mcp.ts'
 import { listClientTools } from '../../client-tools.ts'
-import { ConfigFile } from '../../config.ts'
+import { ConfigFile } from '../../config-keys.ts'
 import { answerConstant, answerTools } from './constant-answers.ts'
 
 let world: McpWorld | null = null

@@ -8,7 +8,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { hello, jsonRpc } from '../../../test/kits/mcp.ts'
 import type { Surroundings } from '../../client/surroundings.ts'
 import { listClientTools } from '../../client-tools.ts'
-import { ConfigFile } from '../../config.ts'
+import { ConfigFile } from '../../config-keys.ts'
 import { serveMcpStdio } from './serve-stdio.ts'
 
 let drawn = 0

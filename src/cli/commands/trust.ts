@@ -87,8 +87,7 @@ async function agreeTo(input: CommandInput, directory: string): Promise<number> 
   if (agreed) agree(input, found, reach)
   const { runs, sends, keys, writes } = reach
   if (isJson) printJson(input.out, { file, trusted: agreed, changed: agreed, runs, sends, keys, writes })
-  else if (agreed)
-    input.out.write(`${file} is trusted. A server that runs already learns it after "tieline stop".\n`)
+  else if (agreed) input.out.write(`${file} is trusted. It counts from the next call on.\n`)
   else printError(input.err, `nothing was agreed to.${isAsked ? '' : ' --yes agrees without asking.'}`)
   return agreed ? 0 : 1
 }
@@ -97,7 +96,7 @@ async function agreeTo(input: CommandInput, directory: string): Promise<number> 
 async function findUntrusted({ env }: CommandInput, directory: string): Promise<Untrusted | string> {
   const [{ loadConfig }, { ConfigError }] = await Promise.all([
     import('../../config.ts'),
-    import('../../config-file.ts'),
+    import('../../config-path.ts'),
   ])
   const { TIELINE_CONFIG: _named, ...others } = env
   try {
@@ -116,12 +115,7 @@ function revoke(input: CommandInput, store: string, directory: string): number {
   const revoked = files.filter((file) => forgetTrusted(store, file))
   if (revoked.length === 0) throw new UsageError(`you have not agreed to anything in ${directory}.`)
   const text = revoked.map((file) => `${file} is not trusted any more.`).join('\n')
-  printResult(
-    input,
-    { revoked },
-    `${text}\nA server that runs already forgets it after "tieline stop".`,
-    text,
-  )
+  printResult(input, { revoked }, `${text}\nIt counts no more from the next call on.`, text)
   return 0
 }
 

@@ -24,7 +24,7 @@ export async function findPlace(input: PlaceInput, { userOnly = false } = {}): P
   const { flags, env } = input
   const [{ loadConfig }, { ConfigError }] = await Promise.all([
     import('../../config.ts'),
-    import('../../config-file.ts'),
+    import('../../config-path.ts'),
   ])
   try {
     const file = flagText(flags['config'])
@@ -80,17 +80,13 @@ export async function readToken(dataDir: string): Promise<string | null> {
   return text.trim() === '' ? null : text.trim()
 }
 
-/** Why a server does not know the configuration here; null where it does, or where there is none. */
+/** Why a server does not go by the file that was named here; null where it does, or where none was named. */
 export function compareConfig(
-  { file, digest, dataDir }: Pick<Place, 'file' | 'digest' | 'dataDir'>,
-  server: Pick<ServerFile, 'config' | 'digest'>,
+  { file, named, dataDir }: Pick<Place, 'file' | 'named' | 'dataDir'>,
+  server: Pick<ServerFile, 'config'>,
 ): { says: string; todo: string } | null {
-  if (file === null || (server.config === file && server.digest === digest)) return null
-  if (server.config === file)
-    return {
-      says: `the server was started before ${file} was changed, and does not know the changes`,
-      todo: 'End it with "tieline stop"; the next command starts one that does.',
-    }
+  // It finds the files of projects and of the user by itself, and reads what has changed.
+  if (named === null || server.config === file) return null
   const has = server.config === null ? 'has no configuration file' : `works with ${server.config}`
   return {
     says: `the server of ${dataDir} ${has}, and does not know ${file}`,

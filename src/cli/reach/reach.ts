@@ -128,7 +128,13 @@ export async function findRunningServer({
 }
 
 export const openClient = (url: string, token: string | null): TielineClient =>
-  tielineClient({ url, token, name: `tieline-cli/${version}`, fetch: patientFetch })
+  tielineClient({
+    url,
+    token,
+    name: `tieline-cli/${version}`,
+    cwd: process.cwd(),
+    fetch: patientFetch,
+  })
 
 /** Where the file here is not used, its first agent is meant all the same, and the server says why not. */
 const readFirstAgent = ({ config, untrusted }: Place): string | null =>

@@ -1,7 +1,7 @@
 /** What a call asks for, worked out: whom it reaches, in which session, and what the rules are asked. */
 import { openCall, type OpenDecision, type OpenRequest } from '../../model/call.ts'
 import type { Manifest } from '../../model/context.ts'
-import { externalAgent, isDriven, type Agent } from '../../model/agent.ts'
+import { externalAgent, isDriven, isMadeName, type Agent } from '../../model/agent.ts'
 import { callMsDefault } from '../../model/time-limits.ts'
 import type { EventOf } from '../../model/event.ts'
 import type { OpenFacts, SessionRow } from '../../model/facts.ts'
@@ -13,6 +13,7 @@ import { type BuiltContext } from '../turns/context.ts'
 import type { Runtime } from './runtime.ts'
 import { deadlineNow } from '../kernel/kept-time.ts'
 import { newSession } from '../kernel/new-session.ts'
+import { findAgent, findMain, resolveAgent } from '../kernel/projects-port.ts'
 import type { CallRequest } from '../kernel/ports.ts'
 import { type Running } from '../kernel/running.ts'
 
@@ -58,12 +59,12 @@ export function resolveTarget(
       makeMain: false,
     }
   const name = request.tool === 'subagent' ? (runtime.subagent ?? caller.agent.name) : request.target.agent
-  const agent = runtime.agents.resolve?.(name) ?? runtime.agents.get(name)
+  const agent = resolveAgent(runtime.agents, name)
   if (request.tool === 'call_agent')
     return {
       agent,
       name: agent?.name ?? name,
-      session: `ses_main-${agent?.name ?? name}`,
+      session: findMain(runtime.agents, agent?.name ?? name, caller.session.cwd).session,
       fresh: false,
       makeMain: true,
     }
@@ -88,7 +89,7 @@ export const judge = (
       },
     },
     {
-      callerAgent: findCallerAgent(runtime, facts),
+      callerAgent: findCallerAgent(runtime, caller, facts),
       knownAgents: runtime.agents.names(),
       untrusted: runtime.agents.untrusted?.(),
       limits: runtime.limits,
@@ -100,7 +101,7 @@ export const judge = (
 
 /** What is known beforehand: a program or a key that is not there, and what a driver cannot enforce. */
 function readHindrances(runtime: Runtime, { target }: Plan, session: SessionRow | null) {
-  const agent = target.agent ?? (session === null ? undefined : runtime.agents.get(session.agent))
+  const agent = findTargetAgent(runtime, target, session)
   if (agent === undefined) return {}
   return {
     unavailable: runtime.agents.whyUnavailable?.(agent) ?? null,
@@ -125,6 +126,7 @@ const readChanges = (runtime: Runtime, { caller: { turn } }: OpenFacts) => ({
  * the one that was named.
  */
 export function findSession(
+  runtime: Pick<Runtime, 'agents'>,
   caller: Running,
   target: Target,
   facts: OpenFacts,
@@ -133,20 +135,30 @@ export function findSession(
   if (!target.fresh && (facts.target?.session != null || !target.makeMain))
     return facts.target?.session ?? null
   const { cwd } = caller.session
-  return target.fresh
-    ? newSession({ agent: target.name, cwd, parent: caller.row.session }, target.session, now, 'ephemeral')
-    : newSession({ agent: target.name, cwd, title: target.name }, target.session, now)
+  if (target.fresh)
+    return newSession(
+      { agent: target.name, cwd, parent: caller.row.session },
+      target.session,
+      now,
+      'ephemeral',
+    )
+  const main = findMain(runtime.agents, target.name, cwd)
+  return newSession({ agent: main.agent, cwd: main.cwd, title: main.agent }, target.session, now)
 }
 
 const withTarget = (facts: OpenFacts, target: Target, session: SessionRow | null): OpenFacts =>
   target.fresh || facts.target === null ? facts : { ...facts, target: { ...facts.target, session } }
+
+/** A name that reaches nobody from here reaches nobody, whatever a session of that name would be. */
+const findTargetAgent = (runtime: Runtime, target: Target, session: SessionRow | null): Agent | undefined =>
+  target.fresh || target.makeMain || session === null ? target.agent : findAgent(runtime, session)
 
 function openRequest(
   runtime: Runtime,
   { target, request, taskHash, context }: Plan,
   session: SessionRow | null,
 ): OpenRequest {
-  const agent = target.agent ?? (session === null ? undefined : runtime.agents.get(session.agent))
+  const agent = findTargetAgent(runtime, target, session)
   const limitMs = agent?.limits.timeoutSeconds === undefined ? Infinity : agent.limits.timeoutSeconds * 1000
   const askedMs = request.timeoutMs ?? callMsDefault(request.tool, agent, runtime.limits)
   return {
@@ -169,14 +181,13 @@ function openRequest(
   }
 }
 
-const findCallerAgent = (runtime: Runtime, facts: OpenFacts): Agent =>
-  facts.caller.turn.grant.agent === externalAgent.name
-    ? externalAgent
-    : (runtime.agents.get(facts.caller.turn.grant.agent) ?? {
-        ...externalAgent,
-        name: facts.caller.turn.grant.agent,
-        allowSubAgentCalls: false,
-      })
+/** A running turn keeps the definition that it started with, unless its agent was deleted meanwhile. */
+function findCallerAgent(runtime: Runtime, caller: Running, facts: OpenFacts): Agent {
+  const { agent: name } = facts.caller.turn.grant
+  if (name === externalAgent.name) return externalAgent
+  if (runtime.projects !== undefined && !isMadeName(name)) return caller.agent
+  return runtime.agents.get(name) ?? { ...externalAgent, name, allowSubAgentCalls: false }
+}
 
 /** For a call that passes nothing of its caller's conversation. */
 export const noContext = (): BuiltContext => ({ manifest: emptyManifest, notes: [], attachment: null })

@@ -18,6 +18,7 @@ import { assertOurs, commit, isOpened, type OpenedTurn, openTurn, startedEvent }
 import { Fenced } from '../kernel/faults.ts'
 import { forgetTime, keepTime, msLeft } from '../kernel/kept-time.ts'
 import { createdEvent } from '../kernel/new-session.ts'
+import { findAgent, inProject } from '../kernel/projects-port.ts'
 import { isThere } from '../kernel/runtime.ts'
 import type { Runtime } from './runtime.ts'
 import type { Key, Tx } from '../kernel/store-port.ts'
@@ -48,6 +49,16 @@ export async function callAgent(
   if (recorded?.type === 'call.refused')
     return refusedResult(caller, recorded.call, recorded.agent, recorded.refusal)
   if (recorded !== undefined) return goOn(runtime, caller, recorded)
+  return openNew(inProject(runtime, caller.session.cwd), caller, request, key)
+}
+
+/** With what the files of its project say at this moment. */
+async function openNew(
+  runtime: Runtime,
+  caller: Running,
+  request: CallRequest,
+  key: string,
+): Promise<CallResult | StartedCall> {
   const suffix = runtime.ids.next()
   const target = resolveTarget(runtime, caller, request, suffix)
   const bare: Plan = {
@@ -108,7 +119,9 @@ async function wouldOpen(runtime: Runtime, caller: Running, plan: Plan): Promise
     })
     return (
       facts !== null &&
-      !isRefusal(judge(runtime, caller, plan, facts, findSession(caller, plan.target, facts, tx.now), tx.now))
+      !isRefusal(
+        judge(runtime, caller, plan, facts, findSession(runtime, caller, plan.target, facts, tx.now), tx.now),
+      )
     )
   })
 }
@@ -183,7 +196,7 @@ export async function record(
   })
   if (facts === null) throw new Fenced(`${caller.row.id} is not known`)
   assertOurs(facts.caller.turn, caller, runtime)
-  const session = findSession(caller, target, facts, tx.now)
+  const session = findSession(runtime, caller, target, facts, tx.now)
   const judged = judge(runtime, caller, plan, facts, session, tx.now)
   const decision: OpenDecision =
     session === null && !isRefusal(judged) ? { code: 'session_unknown', session: target.session } : judged
@@ -196,7 +209,7 @@ export async function record(
   const opened = openedEvent(caller, plan, decision, told, isNew ? null : await tx.notices(target.session))
   const { deadline } = decision
   const isOver = deadline <= tx.now
-  const agent = runtime.agents.get(session.agent)
+  const agent = findAgent(runtime, session)
   const msMax = callMsMax(plan.request.tool, agent, runtime.limits)
   const starts = !isOver && isThere(runtime, agent, session) && (isNew || (await isIdle(tx, target.session)))
   const until = target.fresh ? deadline : tx.now + turnMsMax(agent, runtime.limits)

@@ -3,10 +3,14 @@ import type { Agent } from '../../model/agent.ts'
 import type { SessionId } from '../../model/id.ts'
 import { agentDescriptionMax, agentPromptBytesMax, agentTitleMax, agentToolsMax } from '../../model/limits.ts'
 import { badInput, isRefusal, type Refusal } from '../../model/refusal.ts'
+import type { Agents } from '../kernel/ports.ts'
+import { findMain, inProject, resolveAgent } from '../kernel/projects-port.ts'
 import { refuseAgent } from '../kernel/refuse-agent.ts'
+import { describeAgent } from '../look/callable-agents.ts'
 import { byteLength } from '../../model/text.ts'
 import type { AgentView } from '../../wire/agents.ts'
 import type { Delta } from '../../wire/log.ts'
+import type { Projects } from '../../wire/projects.ts'
 import {
   createAgent,
   hostAgent,
@@ -18,10 +22,13 @@ import {
 import { askTurn, type AskAnswer } from '../sessions/ask-turn.ts'
 import { archiveSession, createSession } from '../sessions/sessions.ts'
 import { onlyUser, type Asker } from './asker.ts'
-import type { DeskParts } from './parts.ts'
+import { findDirectory, type DeskParts } from './parts.ts'
 
 export type AgentDesk = {
+  /** Those that can be called from where the asker works. */
   list(): Promise<{ agents: AgentView[] }>
+  /** All projects of the server, used or not: for a person. */
+  projects(): Promise<Projects | Refusal>
   /** By id, then by the name of an agent made by API, then by a configured name. */
   get(idOrName: string): Promise<AgentView | Refusal>
   create(agent: Omit<CreateAgentAsk, 'id'>): Promise<AgentView | Refusal>
@@ -36,29 +43,36 @@ export type AgentDesk = {
 
 const asUser = 'act as the user'
 
-export function agentDesk(parts: DeskParts, { who, act, signal, trace }: Asker): AgentDesk {
+export function agentDesk(parts: DeskParts, asker: Asker): AgentDesk {
   const { runtime, book, cwd } = parts
+  const { who, act, signal, trace } = asker
+  const around = async (): Promise<Agents> => inProject(runtime, await findDirectory(parts, asker)).agents
   return {
     async list() {
-      const agents = book
+      const here = await around()
+      const agents = here
         .names()
-        .flatMap((name) => book.get(name) ?? [])
-        .map((agent) => show(book, agent))
+        .flatMap((name) => here.get(name) ?? [])
+        .map((agent) => show(book, here, agent))
       // An agent may know whom it can call, not how they were told to behave.
       return { agents: who.kind === 'user' ? agents : agents.map((agent) => ({ ...agent, system: '' })) }
     },
+    projects: async () => onlyUser(who, 'list the projects') ?? { projects: runtime.projects?.list() ?? [] },
     async get(idOrName) {
-      const agent = book.resolve?.(idOrName)
-      return onlyUser(who, asUser) ?? (agent === undefined ? unknown(book, idOrName) : show(book, agent))
+      const here = await around()
+      const agent = resolveAgent(here, idOrName)
+      return (
+        onlyUser(who, asUser) ?? (agent === undefined ? refuseAgent(here, idOrName) : show(book, here, agent))
+      )
     },
     create: async (agent) =>
       onlyUser(who, asUser) ??
       sizeProblem(agent) ??
       agentProblem(parts, agent) ??
       createAgent(runtime, book, { ...agent, id: act }, cwd),
-    connect: async (ask) => onlyUser(who, asUser) ?? hostAgent(runtime, book, ask, cwd),
+    connect: async (ask) => onlyUser(who, asUser) ?? hostAgent(runtime, book, await around(), ask, cwd),
     delete: async (id) => onlyUser(who, asUser) ?? deleteAgent(parts, id),
-    session: async (idOrName) => onlyUser(who, asUser) ?? findMainSession(parts, idOrName),
+    session: async (idOrName) => onlyUser(who, asUser) ?? findMainSession(parts, await around(), idOrName),
     ask: async (session, text, onDelta) =>
       onlyUser(who, asUser) ??
       askTurn(runtime, session, text, {
@@ -69,8 +83,6 @@ export function agentDesk(parts: DeskParts, { who, act, signal, trace }: Asker):
       }),
   }
 }
-
-const unknown = (book: AgentBook, agent: string): Refusal => refuseAgent(book, agent)
 
 /** R11: it is kept in memory, and shown to every agent that may call it. */
 function sizeProblem({
@@ -93,9 +105,12 @@ function sizeProblem({
     : null
 }
 
-function show(book: AgentBook, agent: Agent): AgentView {
+function show(book: AgentBook, here: Agents, agent: Agent): AgentView {
   const made = book.made(agent.name)
-  return showAgent(agent, made === undefined ? 'configured' : 'api', made?.at ?? null)
+  return {
+    ...showAgent(agent, made === undefined ? 'configured' : 'api', made?.at ?? null),
+    ...describeAgent(here, agent),
+  }
 }
 
 /** A tool or a provider that nobody has would never be there. With no provider at all the offline demo answers. */
@@ -115,7 +130,7 @@ async function deleteAgent({ runtime, book }: DeskParts, id: string): Promise<Ag
   const made = book.made(id)
   if (made === undefined)
     return book.get(id) === undefined
-      ? unknown(book, id)
+      ? refuseAgent(book, id)
       : badInput('id', id, 'the id of an agent that was made by API; this one stands in the configuration')
   const session = mainSession(id)
   await archiveSession(runtime, session)
@@ -126,16 +141,17 @@ async function deleteAgent({ runtime, book }: DeskParts, id: string): Promise<Ag
 }
 
 async function findMainSession(
-  { runtime, book, cwd }: DeskParts,
+  { runtime, cwd }: DeskParts,
+  here: Agents,
   idOrName: string,
 ): Promise<{ session: SessionId } | Refusal> {
-  const agent = book.resolve?.(idOrName)
-  if (agent === undefined) return unknown(book, idOrName)
-  const session = mainSession(agent.name)
+  const agent = resolveAgent(here, idOrName)
+  if (agent === undefined) return refuseAgent(here, idOrName)
+  const { session, ...main } = findMain(here, agent.name, cwd)
   if ((await runtime.store.session(session)) !== null) return { session }
   const made = await createSession(
     runtime,
-    { agent: agent.name, cwd, title: agent.title ?? agent.name },
+    { ...main, title: agent.title ?? main.agent },
     { kind: 'user' },
     session.slice(4),
   )

@@ -1,4 +1,5 @@
 /** Creating a session, as anybody may ask for it. */
+import { inProject, resolveAgent } from '../kernel/projects-port.ts'
 import { externalAgent } from '../../model/agent.ts'
 import type { SessionId } from '../../model/id.ts'
 import { badInput, isRefusal, type Refusal } from '../../model/refusal.ts'
@@ -11,16 +12,17 @@ import { type Asker } from './asker.ts'
 import { refuseOpening, type Gate } from './gate.ts'
 import { mustDraft } from '../mail/sender.ts'
 import { draftTo } from '../sessions/session-acts.ts'
-import type { DeskParts } from './parts.ts'
+import { findDirectory, type DeskParts } from './parts.ts'
 
 export async function create(
   parts: DeskParts,
-  { who, act, trace }: Asker,
+  asker: Asker,
   gate: Gate,
   { parent: _parent, ...given }: NewSession,
   parent: SessionId | null,
 ): Promise<Omit<CreatedSession, 'token'> | Refusal> {
-  const { runtime, book } = parts
+  const { runtime } = parts
+  const { who, act, trace } = asker
   const asked = await gate.admit('create_agent_session', given)
   if (isRefusal(asked)) return asked
   const { cwd, model = null, title = '', initialMessage } = asked
@@ -31,13 +33,17 @@ export async function create(
   // Only the user opens a place for a program outside; for everybody else there is no such agent.
   if (asked.agent === externalAgent.name && who.kind === 'user')
     return createExternal(parts, asked, parent, act)
-  const name = asked.agent ?? book.names()[0]
-  const agent = name === undefined ? undefined : book.resolve?.(name)
-  if (agent === undefined) return refuseAgent(book, name ?? '')
-  const refusal = refuseOpening(runtime, sender, agent)
+  // The user means the agents of the directory where the session will work; all others those of their own.
+  const from = who.kind === 'user' ? cwd : await findDirectory(parts, asker)
+  const here = inProject(runtime, from)
+  const name = asked.agent ?? here.agents.names()[0]
+  const agent = name === undefined ? undefined : resolveAgent(here.agents, name)
+  if (agent === undefined) return refuseAgent(here.agents, name ?? '')
+  const refusal = refuseOpening(here, sender, agent)
   if (refusal !== null) return refusal
-  const place = { cwd, agent: agent.name, model: model ?? agent.model ?? null }
-  const to = { agent: agent.name, cwd, title, model, parent }
+  const spelled = here.agents.spell?.(agent.name, cwd) ?? agent.name
+  const place = { cwd, agent: spelled, model: model ?? agent.model ?? null }
+  const to = { agent: spelled, calledAs: agent.name, cwd, title, model, parent }
   if (initialMessage === undefined || mustDraft(runtime, sender, null)) {
     const row = await createSession(runtime, to, sender, act)
     if (isRefusal(row)) return row

@@ -3,6 +3,7 @@
  * stands for the act is theirs to use. A model that uses a tool and a program that asks over HTTP pass the same
  * checks, so no door can do what another could not.
  */
+import { findAgent } from '../kernel/projects-port.ts'
 import { readWorld } from '../mail/sender.ts'
 import { type Agent } from '../../model/agent.ts'
 import { mayUse } from '../../model/authority.ts'
@@ -20,7 +21,7 @@ import { readState } from '../look/state.ts'
 import { refuseAsker, type Asker, type Who } from './asker.ts'
 import { nameClient, placeClient, type ClientPlace } from './client-session.ts'
 import { offersToClient } from './client-tools.ts'
-import type { DeskParts } from './parts.ts'
+import { partsIn, type DeskParts } from './parts.ts'
 import { sees } from './sight.ts'
 
 export type Gate = {
@@ -97,7 +98,7 @@ export function openGate(parts: DeskParts, asker: Asker): Gate {
 /** A session that has no turn now may still look into its inbox: its agent's tools decide, as in a turn. */
 async function findResting({ runtime }: DeskParts, who: Who): Promise<Actor | null> {
   const session = who.kind === 'session' ? await runtime.store.session(who.session) : null
-  const agent = session === null || session.archived === 'deleted' ? null : runtime.agents.get(session.agent)
+  const agent = session === null || session.archived === 'deleted' ? null : findAgent(runtime, session)
   return session === null || agent == null ? null : { kind: 'client', session, agent }
 }
 
@@ -191,6 +192,10 @@ const notAs = (agent: string, what: string, allowed: string): Refusal => ({
   allowed: [allowed],
 })
 
+/** Where it acts: its project decides about its tools. */
+export const actorDirectory = (actor: Actor): string =>
+  actor.kind === 'turn' ? actor.running.session.cwd : actor.session.cwd
+
 export function isOffered({ runtime }: DeskParts, actor: Actor, tool: Tool): boolean {
   if (actor.kind !== 'turn') return offersToClient(tool, actor.agent, runtime.subagent)
   const { row, agent } = actor.running
@@ -199,10 +204,11 @@ export function isOffered({ runtime }: DeskParts, actor: Actor, tool: Tool): boo
 
 /** A tool by its name, and why the actor may not use it. */
 export function findTool(
-  parts: DeskParts,
+  server: DeskParts,
   actor: Actor,
   name: string,
 ): { tool: Tool; no: Refusal | null } | { tool: undefined; no: Refusal } {
+  const parts = partsIn(server, actorDirectory(actor))
   const tool = parts.doorTools.find((one) => one.name === name)
   if (tool !== undefined && isOffered(parts, actor, tool)) return { tool, no: null }
   const why =

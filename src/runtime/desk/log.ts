@@ -1,4 +1,5 @@
 /** The log, as anybody may read it: everybody sees the events of the sessions that they may see, and no others. */
+import { findAgent } from '../kernel/projects-port.ts'
 import type { StoredEvent } from '../../model/event.ts'
 import type { SessionRow } from '../../model/facts.ts'
 import type { SessionId } from '../../model/id.ts'
@@ -79,7 +80,7 @@ const requestDesk = (
 
 export function logDesk(parts: DeskParts, feed: Feed, { who }: Asker, gate: Gate): LogDesk {
   const { runtime } = parts
-  const isRun = (session: SessionRow): boolean => isThere(runtime, runtime.agents.get(session.agent), session)
+  const isRun = (row: SessionRow): boolean => isThere(runtime, findAgent(runtime, row), row)
   return {
     ...requestDesk(parts, { who }),
     async flow(id) {

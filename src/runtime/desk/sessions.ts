@@ -1,4 +1,5 @@
 /** Sessions, as anybody may ask for them. */
+import { findAgent } from '../kernel/projects-port.ts'
 import type { z } from 'zod'
 import type { SessionRow } from '../../model/facts.ts'
 import type { SessionId, TurnId } from '../../model/id.ts'
@@ -178,7 +179,7 @@ async function fork(
   if (isRefusal(admitted)) return admitted
   const sender = await gate.sender()
   if (isRefusal(sender)) return sender
-  const refusal = refuseOpening(runtime, sender, runtime.agents.get(from.agent))
+  const refusal = refuseOpening(runtime, sender, findAgent(runtime, from))
   if (refusal !== null) return refusal
   const parent =
     who.kind === 'session' ? who.session : sender.kind === 'turn' ? sender.running.row.session : null

@@ -1,4 +1,5 @@
 /** Tools by name, as anybody may use them. */
+import { resolveAgent } from '../kernel/projects-port.ts'
 import type { SessionId } from '../../model/id.ts'
 import type { Json } from '../../model/json.ts'
 import { isRefusal, type Refusal } from '../../model/refusal.ts'
@@ -7,8 +8,8 @@ import type { Recorded, Tools, TracedTool, ToolSpec } from '../../wire/tools.ts'
 import type { ToolAnswer, Acts, ToolContext, TurnContext } from '../kernel/ports.ts'
 import { traceTool } from '../sessions/trace-tool.ts'
 import { type Asker, type Who, toUse } from './asker.ts'
-import { type Gate, findActor, findTool, isOffered, refuseOpening } from './gate.ts'
-import type { DeskParts } from './parts.ts'
+import { actorDirectory, type Gate, findActor, findTool, isOffered, refuseOpening } from './gate.ts'
+import { findDirectory, partsIn, type DeskParts } from './parts.ts'
 import type { Sender } from '../mail/sender.ts'
 import { externalAgent } from '../../model/agent.ts'
 import { listCallableAgents } from '../look/callable-agents.ts'
@@ -40,7 +41,7 @@ export type ToolDesk = {
 export const toolDesk = (parts: DeskParts, asker: Asker, gate: Gate): ToolDesk => ({
   async list({ session, agent } = {}) {
     const who = agent === undefined ? await gate.actor('session', session ?? null) : asker.who
-    const tools = isRefusal(who) ? who : await listTools(parts, who, agent)
+    const tools = isRefusal(who) ? who : await listTools(parts, { ...asker, who }, agent)
     return isRefusal(tools) ? tools : { tools }
   },
   async use(name, input, { session } = {}) {
@@ -58,9 +59,9 @@ export const toolDesk = (parts: DeskParts, asker: Asker, gate: Gate): ToolDesk =
 // Tools at a door: which an asker is offered, and one use of one.
 
 /** A session that is not there yet: what its tools say of themselves holds for all sessions of its agent. */
-function imagineSession({ runtime, book, cwd }: DeskParts, name: string): Actor | Refusal {
-  const agent = book.resolve?.(name)
-  if (agent === undefined) return refuseAgent(book, name)
+function imagineSession({ runtime }: DeskParts, cwd: string, name: string): Actor | Refusal {
+  const agent = resolveAgent(runtime.agents, name)
+  if (agent === undefined) return refuseAgent(runtime.agents, name)
   return {
     kind: 'client',
     agent,
@@ -76,9 +77,11 @@ function imagineSession({ runtime, book, cwd }: DeskParts, name: string): Actor 
  * The tools that a door offers to `who`, described as for anybody like it; with an agent, those that any session
  * of it has.
  */
-async function listTools(parts: DeskParts, who: Who, agent?: string): Promise<ToolSpec[] | Refusal> {
+async function listTools(server: DeskParts, asker: Asker, agent?: string): Promise<ToolSpec[] | Refusal> {
+  const cwd = await findDirectory(server, asker)
+  const parts = partsIn(server, cwd)
   if (agent === externalAgent.name) return listForClients(parts.doorTools, parts.runtime.subagent)
-  const actor = agent === undefined ? await findActor(parts, who) : imagineSession(parts, agent)
+  const actor = agent === undefined ? await findActor(parts, asker.who) : imagineSession(parts, cwd, agent)
   if (isRefusal(actor)) return actor
   const context =
     actor.kind === 'turn' ? buildContext(parts.runtime, actor.running) : clientContext(parts.runtime, actor)
@@ -92,16 +95,17 @@ async function listTools(parts: DeskParts, who: Who, agent?: string): Promise<To
  * record; so has what waits, where others could wait for the one who waits; and what a person is asked about.
  */
 async function useTool(
-  parts: DeskParts,
+  server: DeskParts,
   asker: Asker,
   name: string,
   input: Json,
   address: SessionId | null = null,
 ): Promise<ToolAnswer | Refusal> {
-  const { runtime } = parts
   const use = toUse(asker)
-  const actor = await findActor(parts, asker.who)
+  const actor = await findActor(server, asker.who)
   if (isRefusal(actor)) return actor
+  const parts = partsIn(server, actorDirectory(actor))
+  const { runtime } = parts
   if (actor.kind === 'turn') return useInTurn(runtime, actor.running, { tool: name, input }, use)
   const { tool, no } = findTool(parts, actor, name)
   if (tool === undefined) return refusedAnswer(no)
@@ -175,7 +179,7 @@ async function spawnFor(
 ): ReturnType<Acts['spawn']> {
   const name = request.agent ?? (session.kind === 'external' ? runtime.agents.names()[0] : session.agent)
   if (name === undefined) return { code: 'agent_unknown', agent: '', known: [] }
-  const agent = runtime.agents.resolve?.(name) ?? runtime.agents.get(name)
+  const agent = resolveAgent(runtime.agents, name)
   return (
     refuseOpening(runtime, sender, agent) ?? spawn(runtime, sender, session, { ...request, agent: name }, id)
   )

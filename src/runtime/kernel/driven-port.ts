@@ -54,3 +54,11 @@ export type Hindrances = {
   /** False where it does not say what it uses: its visible text is counted then, and marked as an estimate. */
   isMetered?(agent: Agent): boolean
 }
+
+/** What the project of a directory knows about its agents; without it there is one place for all. */
+export type Placed = {
+  /** What an agent of here is called in another directory. */
+  spell?(name: string, cwd: string): string
+  /** The directory of the project that it is from; null is the user's own. */
+  origin?(name: string): string | null
+}

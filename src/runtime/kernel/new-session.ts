@@ -5,7 +5,10 @@ import type { SessionRow } from '../../model/facts.ts'
 import type { FlowId, Millis, SessionId, TurnId } from '../../model/id.ts'
 
 export type NewSession = {
+  /** As its directory's project calls it. */
   agent: string
+  /** As the one who makes it calls it, where that is another project. */
+  calledAs?: string
   cwd: string
   title?: string
   model?: string | null
@@ -52,3 +55,7 @@ export const createdEvent = (
 /** What a session's turns run on: its agent, with the session's own model where it has one. */
 export const withSessionModel = (agent: Agent, session: SessionRow): Agent =>
   session.model === null ? agent : { ...agent, model: session.model }
+
+/** Leave to call it is leave for the name that its caller knows. */
+export const asCalled = (agent: Agent, name: string | undefined): Agent =>
+  name === undefined || name === agent.name ? agent : { ...agent, title: name }

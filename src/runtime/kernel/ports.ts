@@ -9,7 +9,7 @@ import type { CallId, Millis, SessionId, TurnId } from '../../model/id.ts'
 import type { Json } from '../../model/json.ts'
 import type { Refusal } from '../../model/refusal.ts'
 import type { UntrustedProject } from '../../model/untrusted.ts'
-import type { DrivenSteps, Hindrances, SteerActs, Steering } from './driven-port.ts'
+import type { DrivenSteps, Hindrances, Placed, SteerActs, Steering } from './driven-port.ts'
 import type { Command, Launch } from './launch-port.ts'
 import type { MailActs } from './mail-port.ts'
 import type { Dispatch, SessionState } from '../../wire/sessions.ts'
@@ -44,10 +44,9 @@ export type Tool = {
 }
 
 /**
- * `shown` is what the model reads; `value` is what is recorded. `ok: false` marks a failure that the model
- * should see as one.
+ * `value` is what is recorded and read. `ok: false` marks a failure that the model should see as one; `refused`:
+ * it said no before it did anything.
  */
-/** `refused`: it said no before it did anything. */
 export type ToolAnswer = { ok: boolean; value: Json; refused?: boolean }
 
 export type Tools = {
@@ -227,18 +226,19 @@ export type TurnOutcome = {
  */
 export type Driver = { run(turn: TurnInput, steps: Steps, signal: AbortSignal): Promise<TurnOutcome> }
 
-export type Agents = Hindrances & {
-  get(name: string): Agent | undefined
-  /** The same list as before, unless agents were made or deleted. */
-  names(): readonly string[]
-  /** By id, then by the title of an agent that a door made, then by name. Without it names are all there is. */
-  resolve?(idOrName: string): Agent | undefined
-  /** Configurations that were found and are not used. Without it there are none. */
-  untrusted?(): readonly UntrustedProject[]
-  driver(agent: Agent): Driver
-  /** Whether what runs this session's turns is there; until then they wait. Without it everything is. */
-  isThere?(agent: Agent, session: SessionId): boolean
-}
+export type Agents = Hindrances &
+  Placed & {
+    get(name: string): Agent | undefined
+    /** The same list as before, unless agents were made or deleted. */
+    names(): readonly string[]
+    /** By id, then by the title of an agent that a door made, then by name. Without it names are all there is. */
+    resolve?(idOrName: string): Agent | undefined
+    /** Configurations that were found and are not used. */
+    untrusted?(): readonly UntrustedProject[]
+    driver(agent: Agent): Driver
+    /** Whether what runs this session's turns is there; until then they wait. Without it everything is. */
+    isThere?(agent: Agent, session: SessionId): boolean
+  }
 
 /** Writes a summary of a conversation for one agent, or null where it has no model. */
 export type Summarise = (

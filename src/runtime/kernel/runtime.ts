@@ -15,6 +15,7 @@ import type { CountTokens } from '../../model/text.ts'
 import type { Alarm } from './alarm.ts'
 import type { KeptTime } from './kept-time.ts'
 import type { Acts, Agents, Clock, Driver, Ids } from './ports.ts'
+import type { Projects } from './projects-port.ts'
 import type { Recorded } from './recorded.ts'
 import type { Running } from './running.ts'
 import type { Store } from './store-port.ts'
@@ -23,8 +24,11 @@ export type Runtime = {
   store: Store
   clock: Clock
   ids: Ids
+  /** The user's own, and those that doors made. A directory may have more: `inProject`. */
   agents: Agents
   limits: Limits
+  /** Without it every directory is the same. */
+  projects?: Projects
   count: CountTokens
   /** Who sends what agents write to each other: they themselves, or a person, until whom it stays a draft. */
   release?: 'agents' | 'person'

@@ -1,4 +1,6 @@
 /** The agents that somebody may call, as far as what runs them knows how they are. */
+import type { Agents } from '../kernel/ports.ts'
+import { findMain } from '../kernel/projects-port.ts'
 import type { Agent } from '../../model/agent.ts'
 import type { CallableAgent } from '../../wire/tools.ts'
 import type { Runtime } from '../kernel/runtime.ts'
@@ -30,15 +32,29 @@ export function listCallableAgents(
         reason,
         // A connected program does not say what it uses.
         metered: agent.driver !== 'host' && agents.isMetered?.(agent) !== false,
-        project: null,
+        project: agents.origin?.(agent.name) ?? null,
       }
     })
 }
 
+/** Where an agent is from, and whether it can be called now. */
+export function describeAgent(
+  agents: Agents,
+  agent: Agent,
+): { project: string | null; status: 'ready' | 'unavailable'; reason: string | null } {
+  const reason = findReason({ agents }, agent)
+  return {
+    project: agents.origin?.(agent.name) ?? null,
+    status: reason === null ? 'ready' : 'unavailable',
+    reason,
+  }
+}
+
 /** Why it cannot be called now; null where nothing is known against it. */
-function findReason({ agents }: Runtime, agent: Agent): string | null {
+function findReason({ agents }: Pick<Runtime, 'agents'>, agent: Agent): string | null {
   const unavailable = agents.whyUnavailable?.(agent) ?? null
   if (unavailable !== null) return `${unavailable.why}; ${unavailable.cure}`
-  const isThere = agent.driver !== 'host' || agents.isThere?.(agent, `ses_main-${agent.name}`) !== false
+  const { session } = findMain(agents, agent.name, '/')
+  const isThere = agent.driver !== 'host' || agents.isThere?.(agent, session) !== false
   return isThere ? null : 'no program is connected as this agent; what it is asked waits until one is'
 }

@@ -1,4 +1,5 @@
 /** What doors show of sessions and conversations: read from views and log, for answers only. */
+import { findAgent } from '../kernel/projects-port.ts'
 import { isAbsolute } from 'node:path'
 import { openAddress, pickAddress, splitAddress, type Address } from '../../model/client-address.ts'
 import type { Entry } from '../../model/context.ts'
@@ -77,7 +78,7 @@ export async function viewOfListing(
     agentName: displayAgent(runtime, row),
     title: await titleSession(runtime, row),
     cwd: row.cwd,
-    model: row.model ?? runtime.agents.get(row.agent)?.model ?? null,
+    model: row.model ?? findAgent(runtime, row)?.model ?? null,
     kind: row.kind,
     status: sessionStatus(
       active && row.kind !== 'external' && isRun(runtime, row),

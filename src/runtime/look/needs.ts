@@ -56,11 +56,20 @@ export async function listNeeds(runtime: Runtime): Promise<Needs> {
     ...(await listDrafts(runtime)),
     ...(await listMail(runtime)),
     ...(await listFailures(runtime)),
-    ...(runtime.agents.untrusted?.() ?? []).map(toProject),
+    ...listUntrusted(runtime).map(toProject),
   ]
   const needs = all.toSorted((a, b) => b.at - a.at)
   return { needs, total: needs.length + Math.max(0, questions.length - perKindMax) }
 }
+
+const listUntrusted = ({ agents, projects }: Runtime): readonly UntrustedProject[] =>
+  projects === undefined
+    ? (agents.untrusted?.() ?? [])
+    : projects
+        .list()
+        .flatMap(({ state, file, problem, agents: named }) =>
+          state === 'used' ? [] : [{ file, state, problem, agents: named.map(({ name }) => name) }],
+        )
 
 async function toQuestion(runtime: Runtime, event: EventOf<'question.asked'>, at: number): Promise<Need> {
   const { question, session, turn, flow, agent, tool, input, path, deadline } = event

@@ -5,6 +5,7 @@ import { nameClientProgram } from '../../model/client-address.ts'
 import type { SessionId } from '../../model/id.ts'
 import { userSession } from '../../model/mail.ts'
 import { type Refusal, isRefusal } from '../../model/refusal.ts'
+import { findAgent } from '../kernel/projects-port.ts'
 import { isThere } from '../kernel/runtime.ts'
 import type { Runtime } from './runtime.ts'
 import { isoTime } from '../kernel/system-clock.ts'
@@ -44,9 +45,9 @@ export async function readState(runtime: Runtime, session: SessionId): Promise<S
 }
 
 /** Whether anybody runs its turns now. */
-export function isRun(runtime: Runtime, session: SessionRow): boolean {
-  const agent = runtime.agents.get(session.agent)
-  return agent !== undefined && isThere(runtime, agent, session)
+export function isRun(runtime: Runtime, row: SessionRow): boolean {
+  const agent = findAgent(runtime, row)
+  return agent !== undefined && isThere(runtime, agent, row)
 }
 
 export async function lastOutcome(runtime: Pick<Runtime, 'store'>, turn: TurnRow): Promise<Outcome | null> {
@@ -105,4 +106,4 @@ export const displayAgent = (runtime: Runtime, row: SessionRow): string =>
     ? row.id === userSession
       ? 'you'
       : nameClientProgram(row)
-    : (runtime.agents.get(row.agent)?.title ?? row.agent)
+    : (findAgent(runtime, row)?.title ?? row.agent)

@@ -1,4 +1,5 @@
 /** Changing and releasing drafts. */
+import { findAgent } from '../kernel/projects-port.ts'
 import type { MessageFacts, SessionRow } from '../../model/facts.ts'
 import { userSession } from '../../model/mail.ts'
 import { type Refusal, isRefusal } from '../../model/refusal.ts'
@@ -77,7 +78,7 @@ export async function releasing(
     sender: {
       kind: 'released',
       session: session.id,
-      agent: session.kind === 'external' ? null : (runtime.agents.get(session.agent) ?? null),
+      agent: session.kind === 'external' ? null : (findAgent(runtime, session) ?? null),
       writtenIn,
     },
     session,

@@ -2,6 +2,7 @@
  * Reading mail: inboxes, accepting, declining, what became of a message, and letters whose receiver is gone.
  * An inbox belongs to its session, those above it, and the user.
  */
+import { agentsIn, findAgent } from '../kernel/projects-port.ts'
 import type { EventOf } from '../../model/event.ts'
 import type { MessageFacts, SessionFacts, SessionRow } from '../../model/facts.ts'
 import type { Boundary } from '../../model/frame.ts'
@@ -186,7 +187,8 @@ async function pick(
 /** It stays in the inbox where its receiver cannot take it now. */
 function roomIn(runtime: Runtime, { session, queued }: SessionFacts, id: SessionId): Refusal | null {
   if (session === null || session.archived === 'deleted') return { code: 'session_unknown', session: id }
-  if (runtime.agents.get(session.agent) === undefined) return refuseAgent(runtime.agents, session.agent)
+  if (findAgent(runtime, session) === undefined)
+    return refuseAgent(agentsIn(runtime, session.cwd), session.agent)
   return queued >= runtime.limits.queuedPerSessionMax
     ? { code: 'queue_full', session: id, queued, queuedMax: runtime.limits.queuedPerSessionMax }
     : null
@@ -207,10 +209,10 @@ function planStart(
     delivered === undefined ||
     running !== null ||
     next !== null ||
-    !isThere(runtime, runtime.agents.get(session.agent), session)
+    !isThere(runtime, findAgent(runtime, session), session)
   )
     return null
-  const msMax = messageMsMax(runtime.agents.get(session.agent), runtime.limits)
+  const msMax = messageMsMax(findAgent(runtime, session), runtime.limits)
   const started = startedEvent(runtime, session.id, turn, now + msMax)
   return { session, input: delivered, started, at: now }
 }

@@ -1,3 +1,4 @@
+import { agentsIn } from '../kernel/projects-port.ts'
 import type { MailTarget } from '../../model/event.ts'
 import type { MessageFacts, SessionRow } from '../../model/facts.ts'
 
@@ -284,7 +285,8 @@ function resolveReceiver(
     return own === null
       ? badInput('session', 'fork', 'the id of a session, or "new",')
       : { fork: own.id, back: target.back, parent: own.id }
-  const agent = own === null || own.kind === 'external' ? runtime.agents.names()[0] : own.agent
+  const agent =
+    own === null || own.kind === 'external' ? agentsIn(runtime, own?.cwd ?? cwd).names()[0] : own.agent
   return agent === undefined
     ? { code: 'agent_unknown', agent: '', known: [] }
     : { agent, cwd: own?.cwd ?? cwd, parent: own === null || own.archived === 'deleted' ? null : own.id }

@@ -1,4 +1,5 @@
 /** What the rules of sending are asked with: keys, facts, and the session that a message makes. */
+import { findAgent } from '../kernel/projects-port.ts'
 import type { Boundary } from '../../model/frame.ts'
 import type { Event } from '../../model/event.ts'
 import type { MessageRow, SendFacts, SessionFacts, SessionRow } from '../../model/facts.ts'
@@ -101,14 +102,7 @@ export async function makeSession(
   const forked =
     from === null
       ? ({ code: 'session_unknown', session: to.fork } as const)
-      : toForkRow(
-          from,
-          to.back,
-          session,
-          to.parent,
-          tx.now,
-          runtime.agents.get(from.agent)?.driver === 'host',
-        )
+      : toForkRow(from, to.back, session, to.parent, tx.now, findAgent(runtime, from)?.driver === 'host')
   return forked
 }
 

@@ -2,9 +2,11 @@
  * A message to a session: recorded, and its turn started at once where the session rests. A user's is the
  * root of a flow; an agent's goes on in its sender's.
  */
+import { findAgent, inProject } from '../kernel/projects-port.ts'
 import { fingerprint } from '../../model/fingerprint.ts'
-import { externalAgent } from '../../model/agent.ts'
+import { externalAgent, type Agent } from '../../model/agent.ts'
 import type { EventOf, Grant, Notices } from '../../model/event.ts'
+import type { SessionRow } from '../../model/facts.ts'
 import type { FlowId, SessionId, TurnId } from '../../model/id.ts'
 import { answeredEvent, isWaiting, messageIdPattern, idSuffix } from '../../model/mail.ts'
 import { type Refusal, badInput, isRefusal } from '../../model/refusal.ts'
@@ -14,7 +16,7 @@ import { sentTurnMs } from '../../model/time-limits.ts'
 import { byteLength, countGently } from '../../model/text.ts'
 import { isOpened, type OpenedTurn, openTurn, sentEvent, startedEvent } from '../kernel/commit.ts'
 import { keepTime } from '../kernel/kept-time.ts'
-import { createdEvent } from '../kernel/new-session.ts'
+import { asCalled, createdEvent } from '../kernel/new-session.ts'
 import { isThere } from '../kernel/runtime.ts'
 import type { Runtime } from '../turns/runtime.ts'
 import type { Tx } from '../kernel/store-port.ts'
@@ -56,7 +58,8 @@ export async function send(
 }
 
 /** Opens a turn, or waits in the inbox. */
-export async function post(runtime: Runtime, request: SendRequest): Promise<Posted | Refusal> {
+export async function post(node: Runtime, request: SendRequest): Promise<Posted | Refusal> {
+  const runtime = await aroundReceiver(node, request.to)
   const problem = findProblem(runtime, request)
   if (problem !== null) return problem
   const suffix = request.id == null ? runtime.ids.next() : idSuffix(request.id)
@@ -134,8 +137,7 @@ async function decide(
   const fresh = await makeSession(tx, runtime, sending)
   if (fresh !== null && isRefusal(fresh)) return fresh
   const row = facts.target.session ?? fresh?.row ?? null
-  const agent =
-    row === null ? undefined : row.kind === 'external' ? externalAgent : runtime.agents.get(row.agent)
+  const agent = row === null ? undefined : findReceiver(runtime, row, request.to)
   const inbox =
     request.inbox === 'always' || (request.inbox === 'auto' && row !== null && row.kind !== 'persistent')
   const { waiting, pending } = facts.waiting === undefined && inbox ? await tx.mail(session) : facts
@@ -233,4 +235,18 @@ function messageEvent(
     ...(notices === null ? {} : { notices }),
     ...(sender.kind === 'released' ? { releasedBy: 'user' } : {}),
   })
+}
+
+/** The runtime as the project of the receiver has it. */
+async function aroundReceiver(runtime: Runtime, to: SendRequest['to']): Promise<Runtime> {
+  if (runtime.projects === undefined) return runtime
+  if ('cwd' in to) return inProject(runtime, to.cwd)
+  const row = await runtime.store.session('session' in to ? to.session : to.fork)
+  return row === null ? runtime : inProject(runtime, row.cwd)
+}
+
+/** Its sender's leave is for the name that its sender knows. */
+function findReceiver(runtime: Runtime, row: SessionRow, to: SendRequest['to']): Agent | undefined {
+  const agent = row.kind === 'external' ? externalAgent : findAgent(runtime, row)
+  return agent === undefined || !('calledAs' in to) ? agent : asCalled(agent, to.calledAs)
 }

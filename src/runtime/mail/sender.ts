@@ -57,6 +57,7 @@ export const mustDraft = (runtime: Runtime, sender: Sender, to: SessionId | null
 export const senderClient = (sender: Sender): SessionId | null =>
   sender.kind === 'client' || sender.kind === 'released' ? sender.session : null
 
+/** An agent is judged by what its own project says, and reads only that project's names. */
 export const readWorld = (runtime: Runtime, sender: Sender, now: number): SendWorld => ({
   senderAgent:
     sender.kind === 'turn'
@@ -64,9 +65,7 @@ export const readWorld = (runtime: Runtime, sender: Sender, now: number): SendWo
       : sender.kind === 'client' || sender.kind === 'released'
         ? (sender.agent ?? null)
         : null,
-  knownAgents: runtime.agents.names(),
-  untrusted: runtime.agents.untrusted?.(),
-  limits: runtime.limits,
+  ...worldAround(runtime, sender),
   now,
   senderTaskHash:
     sender.kind === 'turn' && sender.running.input.type === 'call.opened'
@@ -76,3 +75,12 @@ export const readWorld = (runtime: Runtime, sender: Sender, now: number): SendWo
 
 export const senderSource = (sender: Sender): MessageSource =>
   sender.kind === 'user' || sender.kind === 'applet' ? sender.kind : 'agent'
+
+function worldAround(
+  runtime: Runtime,
+  sender: Sender,
+): Pick<SendWorld, 'knownAgents' | 'untrusted' | 'limits'> {
+  const own = sender.kind === 'turn' ? runtime.projects?.known(sender.running.session.cwd) : undefined
+  const { agents, limits } = own ?? runtime
+  return { knownAgents: agents.names(), untrusted: agents.untrusted?.(), limits }
+}

@@ -137,7 +137,7 @@ export function schemaThen(recorded: RecordedCall): SchemaCheck {
 export function agentsThen(agents: Agents, timeline: readonly StoredEvent[]): Agents {
   const untrusted = timeline.flatMap(({ event }): UntrustedProject[] =>
     event.type === 'call.refused' && event.refusal.code === 'project_untrusted'
-      ? [{ file: event.refusal.file, state: readState(event.refusal.why), agents: [event.refusal.agent] }]
+      ? [{ file: event.refusal.file, agents: [event.refusal.agent], ...readState(event.refusal.why) }]
       : [],
   )
   const hindrances = new Map(
@@ -161,8 +161,11 @@ export function agentsThen(agents: Agents, timeline: readonly StoredEvent[]): Ag
   }
 }
 
-const readState = (why: string): UntrustedProject['state'] =>
-  why === whyUntrusted.changed ? 'changed' : 'new'
+function readState(why: string): Pick<UntrustedProject, 'state' | 'problem'> {
+  const broken = `${whyUntrusted.broken}: `
+  if (why.startsWith(broken)) return { state: 'broken', problem: why.slice(broken.length) }
+  return { state: why === whyUntrusted.changed ? 'changed' : 'new' }
+}
 
 export const restingSession: SessionFacts = {
   session: null,

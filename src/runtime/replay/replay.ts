@@ -16,7 +16,7 @@ import { listFieldDifferences, type FieldDifference } from './field-differences.
 import { collectIds, normaliser, type Normalise } from './normalise.ts'
 import { sessionThen, type Timelines } from './replay-facts.ts'
 import { replayTurn } from './replay-turn.ts'
-import type { RecordedTurn, ReplayPorts, Rerun } from './replaying.ts'
+import { portsIn, type RecordedTurn, type ReplayPorts, type Rerun } from './replaying.ts'
 import { readScope, findScope, type ScopeKind } from '../kernel/scope.ts'
 
 /** Both sides normalised; null where a side has nothing there. */
@@ -115,7 +115,7 @@ async function recordedTurn(
   // What a client outside did is its own affair: only what it asked for was recorded.
   if (session === null || session.kind === 'external') return null
   // An agent with a loop of its own did what was seen of it: nobody can make it do that again.
-  const agent = ports.agents.get(row.grant.agent)
+  const agent = portsIn(ports, session.cwd).agents.get(row.grant.agent)
   if (agent !== undefined && isDriven(agent)) return null
   const ended = own.find(({ event }) => event.type === 'turn.ended')?.event
   return {
@@ -161,11 +161,12 @@ type Sides = { recorded: Normalise; replayed: Normalise }
  * not finish: most say their answers, some say nothing.
  */
 async function replayTwice(
-  ports: ReplayPorts,
+  server: ReplayPorts,
   recorded: RecordedTurn,
   sides: Sides,
   lines: string[],
 ): Promise<TurnReplay> {
+  const ports = portsIn(server, recorded.session.cwd)
   const before = lines.length
   const first = await replayOne(ports, recorded, sides, lines, true)
   if (first.equal || recorded.ended === null || recorded.ended.outcome === 'completed') return first

@@ -13,6 +13,7 @@ import type { Lists } from '../kernel/lists-port.ts'
 import type { PersonAnswer } from '../kernel/runtime.ts'
 import type { Store, Tx } from '../kernel/store-port.ts'
 import type { Agents, Clock, Schemas, Tools } from '../kernel/ports.ts'
+import type { Projects } from '../kernel/projects-port.ts'
 import { isOlderWording, type RecordedCall } from '../kernel/recorded.ts'
 import type { Gate } from './replay-gate.ts'
 import { historyThen, openFactsThen, restingSession } from './replay-facts.ts'
@@ -22,6 +23,8 @@ import type { LogReader } from '../kernel/scope.ts'
 export type ReplayPorts = {
   store: LogReader
   agents: Agents
+  /** Without it every directory is the same. */
+  projects?: Projects
   /**
    * Only described, never run, but for the calling tools, which translate between a model and the runtime.
    */
@@ -34,6 +37,14 @@ export type ReplayPorts = {
   clock: Clock
   /** How long nothing may move before a turn counts as stuck. */
   quietMs?: number
+}
+
+/** What counted where a turn worked, as far as it still stands there. */
+export function portsIn(ports: ReplayPorts, cwd: string): ReplayPorts {
+  const seen = ports.projects?.look(cwd)
+  if (seen === undefined) return ports
+  const { agents, limits, subagent, artifactKinds, standardTools } = seen
+  return { ...ports, agents, limits, subagent, artifactKinds, tools: { of: async () => standardTools } }
 }
 
 export type RecordedTurn = {

@@ -1,4 +1,5 @@
 /** As whom an asker acts: in the turn of it that runs, or as a client between its turns. */
+import { findAgent } from '../kernel/projects-port.ts'
 import { externalAgent, type Agent } from '../../model/agent.ts'
 import type { SessionRow } from '../../model/facts.ts'
 import { type Refusal } from '../../model/refusal.ts'
@@ -19,7 +20,7 @@ export type Client = { session: SessionRow; agent: Agent }
  */
 export function resolveClient(runtime: Runtime, session: SessionRow): Client | null {
   if (session.kind === 'external') return { session, agent: externalAgent }
-  const agent = runtime.agents.get(session.agent)
+  const agent = findAgent(runtime, session)
   return agent?.driver === 'host' ? { session, agent } : null
 }
 

@@ -1,3 +1,4 @@
+import { inProject } from '../kernel/projects-port.ts'
 import type { EventOf } from '../../model/event.ts'
 import type { TurnRow } from '../../model/facts.ts'
 import { callsBelow, isCallId, toTurnId, type CallId, type SessionId } from '../../model/id.ts'
@@ -17,7 +18,8 @@ export function createActs(runtime: Runtime, running: Running): Acts {
     refuse: (tool, requested, refusal, key) => refuseCall(runtime, running, tool, requested, refusal, key),
     waitForCall: (call, timeoutMs) => waitForCall(runtime, running, call, timeoutMs),
     readOutput: (call, offset, limit) => readOutput(runtime, running.row.session, call, offset, limit),
-    listAgents: async (callable, query) => listCallableAgents(runtime, callable, query),
+    listAgents: async (callable, query) =>
+      listCallableAgents(inProject(runtime, running.session.cwd), callable, query),
     steer: (call, text, key) =>
       steerOwn(runtime, running.row.session, call, text, `${running.row.id}-${key}`),
     ...createSessionActs(runtime, running),

@@ -46,8 +46,12 @@ export function agentBook(
   report: (fault: unknown) => void = () => undefined,
 ): AgentBook {
   const made = new Map<string, Made>()
-  let names = configured.names()
-  const renew = (): void => void (names = [...configured.names(), ...made.keys()])
+  let below = configured.names()
+  let names = below
+  const renew = (): void => {
+    below = configured.names()
+    names = [...below, ...made.keys()]
+  }
   const add = (event: EventOf<'agent.created'>, at: Millis): void => {
     try {
       made.set(event.agent, { agent: maker.define(event.agent, event.definition), at })
@@ -67,7 +71,10 @@ export function agentBook(
   }
   return {
     get: (name) => made.get(name)?.agent ?? configured.get(name),
-    names: () => names,
+    names: () => {
+      if (configured.names() !== below) renew()
+      return names
+    },
     untrusted: () => configured.untrusted?.() ?? [],
     driver: (agent) => (made.has(agent.name) ? maker.driver(agent) : configured.driver(agent)),
     isThere: (agent, session) => maker.isThere(agent, session),
@@ -173,10 +180,11 @@ export async function createAgent(
 export async function hostAgent(
   runtime: Runtime,
   book: AgentBook,
+  here: Agents,
   { name, description, tools }: { name: string; description: string; tools: readonly string[] },
   cwd: string,
 ): Promise<AgentView | Refusal> {
-  const configured = book.get(name)
+  const configured = here.get(name)
   if (configured !== undefined)
     return configured.driver === 'host'
       ? showAgent(configured, 'configured', null)
@@ -234,4 +242,7 @@ export const showAgent = (
   session: origin === 'api' ? mainSession(agent.name) : null,
   system: agent.prompt,
   createdAt,
+  project: null,
+  status: 'ready',
+  reason: null,
 })

@@ -1,4 +1,5 @@
 /** Forking a session without writing to it: the act behind the doors. What a fork is, is in `fork-row.ts`. */
+import { findAgent } from '../kernel/projects-port.ts'
 import { judgeOpening } from './sessions.ts'
 import type { SessionRow } from '../../model/facts.ts'
 import type { SessionId } from '../../model/id.ts'
@@ -40,7 +41,7 @@ export async function forkSession(
     if (known !== null) return known
     const { session: from } = await tx.session(ask.from)
     if (from === null) return { code: 'session_unknown', session: ask.from }
-    const refusal = await judgeOpening(tx, runtime, sender, session, from.agent)
+    const refusal = await judgeOpening(tx, runtime, sender, session, from)
     if (refusal !== null) return refusal
     const forked = toForkRow(
       from,
@@ -48,7 +49,7 @@ export async function forkSession(
       session,
       ask.parent,
       tx.now,
-      runtime.agents.get(from.agent)?.driver === 'host',
+      findAgent(runtime, from)?.driver === 'host',
     )
     if (isRefusal(forked)) return forked
     tx.append(createdEvent(forked.row, { flow: own?.flow ?? null }), ...forked.events)

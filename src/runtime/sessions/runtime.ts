@@ -22,6 +22,7 @@ type PortName =
   | 'clock'
   | 'ids'
   | 'agents'
+  | 'projects'
   | 'tools'
   | 'limits'
   | 'count'

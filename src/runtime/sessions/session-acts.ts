@@ -1,4 +1,5 @@
 /** What a turn may do with other sessions: write to them, spawn them, look at them, wait for them. */
+import { inProject, resolveAgent } from '../kernel/projects-port.ts'
 import { resolve } from 'node:path'
 import { fingerprint } from '../../model/fingerprint.ts'
 import type { SessionRow } from '../../model/facts.ts'
@@ -92,10 +93,13 @@ export async function spawn(
   const cwd = resolve(parent.cwd, request.cwd)
   const unusable = refuseDirectory(cwd, request.cwd)
   if (unusable !== null) return unusable
-  const name = request.agent ?? parent.agent
-  const agent = runtime.agents.resolve?.(name) ?? runtime.agents.get(name)
-  if (agent === undefined) return refuseAgent(runtime.agents, name)
-  const to = { agent: agent.name, cwd, model: request.model, parent: parent.id }
+  // Whoever spawns names an agent of its own project, wherever that is to work.
+  const { agents } = inProject(runtime, parent.cwd)
+  const { agent: name } = request
+  const agent = name === null ? agents.get(parent.agent) : resolveAgent(agents, name)
+  if (agent === undefined) return refuseAgent(agents, name ?? parent.agent)
+  const spelled = agents.spell?.(agent.name, cwd) ?? agent.name
+  const to = { agent: spelled, calledAs: agent.name, cwd, model: request.model, parent: parent.id }
   const drafts = mustDraft(runtime, sender, null)
   if (request.initialMessage === null || drafts) {
     const row = await createSession(runtime, to, sender, id)
@@ -111,7 +115,7 @@ export async function spawn(
     sender,
     id: id === null ? null : `msg_${id}`,
   })
-  return isRefusal(sent) ? sent : { sessionId: sent.session, cwd, agent: agent.name, messageId: sent.message }
+  return isRefusal(sent) ? sent : { sessionId: sent.session, cwd, agent: spelled, messageId: sent.message }
 }
 
 /** Required ids are checked here, with words: models drop short arguments next to long text. */

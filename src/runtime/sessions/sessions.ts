@@ -2,6 +2,7 @@
  * The life of sessions: made by a person, a client or an agent; archived with their children; adopted; put
  * away when nobody has used them for long.
  */
+import { agentsIn, findAgent, findMain } from '../kernel/projects-port.ts'
 import { assertOurs } from '../kernel/commit.ts'
 import type { Key, Tx } from '../kernel/store-port.ts'
 import { externalAgent } from '../../model/agent.ts'
@@ -16,7 +17,7 @@ import { buried } from '../mail/mail-inbox.ts'
 import type { Lists } from '../kernel/lists-port.ts'
 import { readAll } from '../kernel/scope.ts'
 import { readWorld, type Sender } from '../mail/sender.ts'
-import { type NewSession, newSession, createdEvent } from '../kernel/new-session.ts'
+import { asCalled, type NewSession, newSession, createdEvent } from '../kernel/new-session.ts'
 
 /** Whether a turn may open a session for an agent, by the facts of its flow; others are judged elsewhere. */
 export async function judgeOpening(
@@ -24,13 +25,14 @@ export async function judgeOpening(
   runtime: Runtime,
   sender: Sender,
   target: SessionId,
-  agent: string,
+  { agent, cwd, calledAs }: NewSession,
 ): Promise<Refusal | null> {
   if (sender.kind !== 'turn') return null
   const { id, flow } = sender.running.row
   const facts = await tx.send({ senderTurn: id, flow, target })
   assertOurs(facts.sender?.turn, sender.running, runtime)
-  const targetAgent = runtime.agents.get(agent)
+  const found = findAgent(runtime, { agent, cwd })
+  const targetAgent = found === undefined ? undefined : asCalled(found, calledAs)
   return openSession({ targetAgent }, agent, facts, readWorld(runtime, sender, tx.now))
 }
 
@@ -56,10 +58,10 @@ export async function createSession(
       return known.agent === to.agent && known.cwd === to.cwd
         ? known
         : badInput('id', id, 'an id that no other session has')
-    const refusal = await judgeOpening(tx, runtime, sender, session, to.agent)
+    const refusal = await judgeOpening(tx, runtime, sender, session, to)
     if (refusal !== null) return refusal
-    if (sender.kind !== 'turn' && !external && runtime.agents.get(to.agent) === undefined)
-      return refuseAgent(runtime.agents, to.agent)
+    if (sender.kind !== 'turn' && !external && findAgent(runtime, to) === undefined)
+      return refuseAgent(agentsIn(runtime, to.cwd), to.agent)
     const row = newSession(to, session, tx.now, external ? 'external' : 'persistent')
     tx.append(createdEvent(row, { flow }))
     return row
@@ -73,8 +75,9 @@ export async function createSession(
 export async function archiveSession(runtime: Runtime, session: SessionId): Promise<SessionId[] | Refusal> {
   const row = await runtime.store.session(session)
   if (row === null || row.kind === 'ephemeral') return { code: 'session_unknown', session }
-  const cause =
-    session === `ses_main-${row.agent}` && runtime.agents.get(row.agent) !== undefined ? 'idle' : 'deleted'
+  const agents = agentsIn(runtime, row.cwd)
+  const isMain = session === findMain(agents, row.agent, row.cwd).session
+  const cause = isMain && agents.get(row.agent) !== undefined ? 'idle' : 'deleted'
   const now = await runtime.store.transact([`session:${session}`], async (tx) => {
     const { session: present } = await tx.session(session)
     if (present === null || present.archived === 'deleted' || present.archived === cause) return false

@@ -10,6 +10,7 @@ import type { SessionFacts, SessionRow, TurnRow } from '../../model/facts.ts'
 import type { SessionId, TurnId } from '../../model/id.ts'
 import { diedTwice, diedTwiceError } from '../../model/runs.ts'
 import { starting, startingOne } from '../kernel/commit.ts'
+import { findAgent } from '../kernel/projects-port.ts'
 import { isThere } from '../kernel/runtime.ts'
 import type { Runtime } from './runtime.ts'
 import type { Key } from '../kernel/store-port.ts'
@@ -91,7 +92,7 @@ function remember(runtime: Runtime, session: SessionId): void {
  */
 async function endOverdue(runtime: Runtime, row: SessionRow, first: TurnRow | null): Promise<boolean> {
   for (let next = first; next !== null; { next } = await runtime.store.sessionFacts(row.id)) {
-    if (!isOverdue(runtime, next)) return isThere(runtime, runtime.agents.get(row.agent), row)
+    if (!isOverdue(runtime, next)) return isThere(runtime, findAgent(runtime, row), row)
     if (next.call === null) await cancel(runtime, next.id, 'timed_out', 'deadline')
     else await expireCall(runtime, next.call.id, true)
   }
@@ -106,7 +107,7 @@ function decideClaim(
   if (session === null || session.kind === 'external') return null
   if (running !== null) {
     if (!isDead(runtime, running, runnerAlive) || running.stopping !== null) return null
-    if (runtime.place?.mayRun(runtime.agents.get(session.agent), session.cwd) === false) return null
+    if (runtime.place?.mayRun(findAgent(runtime, session), session.cwd) === false) return null
     const [node, epoch] = [runtime.node, running.epoch + 1]
     return {
       event: { type: 'session.claimed', session: session.id, turn: running.id, node, epoch },

@@ -2,6 +2,7 @@
  * The acts that end things: a turn whose driver has stopped, a call whose deadline has come, a cancel. Each
  * is one transaction (R1, R3).
  */
+import { findAgent } from '../kernel/projects-port.ts'
 import {
   cancelTurn,
   endCall,
@@ -97,11 +98,9 @@ export async function expireCall(runtime: Runtime, call: CallId, over = false): 
   const progress = await progressWith(runtime, row)
   const opened = (await runtime.store.event(row.openedSeq))?.event
   if (opened?.type !== 'call.opened') throw new Error(`what opened ${call} is not in the log`)
-  const error = describeTimeout(
-    opened,
-    row.openedAt,
-    callMsMax(opened.tool, runtime.agents.get(opened.grant.agent), runtime.limits),
-  )
+  const session = await runtime.store.session(row.session)
+  const agent = session === null ? undefined : findAgent(runtime, session)
+  const error = describeTimeout(opened, row.openedAt, callMsMax(opened.tool, agent, runtime.limits))
   await runtime.store.transact(endKeys(row), async (tx) => {
     const facts = await tx.turn(row.id)
     if (facts?.turn.call == null || (facts.turn.call.deadline > tx.now && !over)) return

@@ -9,6 +9,7 @@ import type { Millis, TurnId } from '../../model/id.ts'
 import { messageMsMax, turnMsMax } from '../../model/time-limits.ts'
 import { deadlineNow, msLeft } from '../kernel/kept-time.ts'
 import { startedEvent } from '../kernel/commit.ts'
+import { findAgent } from '../kernel/projects-port.ts'
 import { isThere } from '../kernel/runtime.ts'
 import type { Runtime } from './runtime.ts'
 import type { Tx } from '../kernel/store-port.ts'
@@ -44,14 +45,14 @@ export async function takeNext(
 
 /** Null where nobody here can run it, or its sender waits no longer. */
 export function planStart(runtime: Runtime, session: SessionRow, next: TurnRow, now: Millis): Start | null {
-  if (isOverdue(runtime, next) || !isThere(runtime, runtime.agents.get(session.agent), session)) return null
+  const agent = findAgent(runtime, session)
+  if (isOverdue(runtime, next) || !isThere(runtime, agent, session)) return null
   const own =
     session.kind === 'ephemeral' && next.call !== null
       ? deadlineNow(runtime, next.call.id, next.call.deadline)
       : next.deadline > 0
         ? deadlineNow(runtime, next.id, next.deadline)
         : Infinity
-  const agent = runtime.agents.get(session.agent)
   const isBounded = own !== Infinity || next.call !== null
   const until = Math.min(own, now + (isBounded ? turnMsMax : messageMsMax)(agent, runtime.limits))
   const event = startedEvent(runtime, session.id, next.id, until)

@@ -17,6 +17,7 @@ import { cancel, finishTurn } from './ending.ts'
 import { BudgetExhausted, Fenced, RunnerLost, Stopped } from '../kernel/faults.ts'
 import { forgetTime, keepTime, msLeft, renewTime } from '../kernel/kept-time.ts'
 import { settleCommits, startingOne } from '../kernel/commit.ts'
+import { inProject } from '../kernel/projects-port.ts'
 import type { Runtime } from './runtime.ts'
 import type { TurnOutcome } from '../kernel/ports.ts'
 import { countUsed, type Recorded } from '../kernel/recorded.ts'
@@ -32,12 +33,13 @@ import { settleTurn } from '../kernel/waiting.ts'
 const recordReadMs = 1000
 
 export function startTurn(
-  runtime: Runtime,
+  node: Runtime,
   row: TurnRow,
   session: SessionRow,
   input: Running['input'],
   recorded: Recorded | null,
 ): void {
+  const runtime = inProject(node, session.cwd)
   const known = row.grant.agent === externalAgent.name ? externalAgent : runtime.agents.get(row.grant.agent)
   const agent = known === undefined ? undefined : withSessionModel(known, session)
   const running = createRunning(row, session, agent ?? missingAgent(row.grant.agent), input, (own) =>
@@ -61,16 +63,12 @@ export function startTurn(
 }
 
 const missingAgent = (name: string): Running['agent'] => ({
+  ...externalAgent,
   name,
   description: '',
-  prompt: '',
-  driver: 'none',
   tools: [],
-  ask: [],
   allowSubAgentCalls: false,
   maxDepth: 0,
-  limits: {},
-  mcpServers: {},
 })
 
 async function runTurn(
