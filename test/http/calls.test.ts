@@ -269,6 +269,7 @@ describe('calls', () => {
     expect(why.body).toMatchObject({ id: running.call, refused: [], busy: [{ agent: 'held' }] })
     expect(why.body.roots).toMatchObject([{ agent: 'held', state: 'works' }])
     expectNo(await get('/api/explain/nothing-like-it'), 404, 'not_found')
+    expectNo(await get('/api/explain/nobody@nowhere'), 404, 'session_unknown')
     gate.release()
     await held
   })

@@ -4,6 +4,7 @@ import { dirname, resolve } from 'node:path'
 import { flagText, printResult, UsageError, type Command, type CommandInput } from '../command.ts'
 import { privateMode } from '../../trust/private-files.ts'
 import type { ExportedLog } from '../../wire/log.ts'
+import { countNoun } from '../show/amounts.ts'
 import { readRecorded } from '../reach/recorded-log.ts'
 
 export const exportCommand: Command = {
@@ -55,7 +56,7 @@ async function runExport(input: CommandInput): Promise<number> {
   })
   const { events, turns, contextTurns, redacted } = header
   const earlier = contextTurns === 0 ? '' : ` and ${contextTurns} earlier ones that they were shown`
-  const summary = `${events} events of ${turns} turns${earlier}, ${redacted} secrets taken out`
+  const summary = `${events} events of ${countNoun(turns, 'turn')}${earlier}, ${redacted} secrets taken out`
   const missing = listMissing(header).map((text) => `\nNot in it: ${text}`)
   printResult(input, { file, ...header }, `${named}: ${summary}${missing.join('')}`)
   return 0

@@ -39,6 +39,7 @@ function renderReplay({ turns, events, hash, difference }: Replay): string[] {
     const noted = notes.map((note) => `; ${oneLine(note)}`).join('')
     return `${equal ? '✓' : '✗'} ${agent}  ${turn}  ${count} events${stopped}${noted}`
   })
+  if (turns.length === 0) return ['Nothing to compare: no agent ran a turn in it.']
   if (difference === null) return [...lines, `Equal: ${events} events of ${turns.length} turns. Hash ${hash}`]
   return [...lines, ...renderDifference(difference)]
 }

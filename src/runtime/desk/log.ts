@@ -1,6 +1,7 @@
 /** The log, as anybody may read it: everybody sees the events of the sessions that they may see, and no others. */
 import { findAgent } from '../kernel/projects-port.ts'
 import type { StoredEvent } from '../../model/event.ts'
+import { splitAddress } from '../../model/client-address.ts'
 import type { SessionRow } from '../../model/facts.ts'
 import type { SessionId } from '../../model/id.ts'
 import { isRefusal, type Refusal } from '../../model/refusal.ts'
@@ -110,11 +111,13 @@ export function logDesk(parts: DeskParts, feed: Feed, { who }: Asker, gate: Gate
     },
     async explain(id) {
       if (who.kind === 'turn') return refuseAsker(who, 'ask why something stands still')
+      const named = splitAddress(id) === null ? null : await gate.find(id)
+      if (named !== null && isRefusal(named)) return named
       const now = runtime.clock.now()
       const ports = { store: runtime.store, now, mail: runtime.lists.mail, isRun }
       const explained = await explainStall(
         who.kind === 'user' ? ports : { ...ports, sees: (session) => gate.sees(session) },
-        id,
+        named?.id ?? id,
       )
       return explained ?? refuseAsker(who, `see ${id}`)
     },
