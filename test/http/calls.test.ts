@@ -70,9 +70,9 @@ test('calls are read page by page, newest first, each once, without reading the 
   }
   expect(tasks).toEqual([
     'a part completed boss echo',
-    'task 2 completed external helper',
-    'task 1 refused external nobody',
-    'task 0 completed external echo',
+    'task 2 completed node helper',
+    'task 1 refused node nobody',
+    'task 0 completed node echo',
   ])
   expect((await get(`/api/sessions/${boss}/calls`)).body).toMatchObject({
     calls: [{ task: 'a part' }],
