@@ -1,11 +1,10 @@
 /** Opens the store that the configuration names. What PostgreSQL needs is loaded only where it is used. */
-import { OptionsError } from './agents.ts'
-import type { Config } from './config.ts'
-import type { LoadedConfig } from './config.ts'
+import type { Config, LoadedConfig } from './config.ts'
 import type { DamagedRow } from './model/damaged-row.ts'
 import type { Clock } from './runtime/kernel/ports.ts'
 import type { StoreHealth } from './runtime/kernel/store-health.ts'
 import type { Cleaner } from './runtime/kernel/store-port.ts'
+import { findAddress } from './store/postgres/address.ts'
 import type { PostgresStore } from './store/postgres/postgres.ts'
 import { sqliteStore, type OpenStore } from './store/sqlite.ts'
 
@@ -26,19 +25,13 @@ export async function openStore({ settings, clock, ...options }: StoreOptions): 
   if (settings?.engine !== 'postgres') return { store: sqliteStore({ ...options, ...clocks }), cluster: null }
   const { postgresStore } = await import('./store/postgres/postgres.ts')
   const sleep = (ms: number): Promise<void> => clock.sleep(ms)
-  const cluster = await postgresStore({ ...options, ...clocks, sleep, url: findAddress(settings) })
+  const cluster = await postgresStore({
+    ...options,
+    ...clocks,
+    sleep,
+    url: findAddress(settings.urlEnv, process.env),
+  })
   return { store: cluster, cluster }
-}
-
-/** Where the database is. Empty where the usual variables of PostgreSQL say it. */
-export function findAddress({ urlEnv }: Pick<Config['store'], 'urlEnv'>): string {
-  const url = process.env[urlEnv]
-  if (url !== undefined && url !== '') return url
-  if (process.env['PGHOST'] !== undefined || process.env['PGDATABASE'] !== undefined) return ''
-  throw new OptionsError(
-    `[store] engine = "postgres", but the variable ${urlEnv} is not set. ` +
-      'Set it to the address of the database, such as postgres://user:password@host/database.',
-  )
 }
 
 /** What must not be recorded: the address has a password in it. */

@@ -18,6 +18,7 @@ import { inbox } from './commands/inbox.ts'
 import { init } from './commands/init.ts'
 import { mcp } from './commands/mcp.ts'
 import { needs } from './commands/needs.ts'
+import { migrate } from './commands/migrate.ts'
 import { rebuild } from './commands/rebuild.ts'
 import { replay } from './commands/replay.ts'
 import { run } from './commands/run.ts'
@@ -57,5 +58,6 @@ export const commands: readonly Command[] = [
   importCommand,
   check,
   rebuild,
+  migrate,
   mcp,
 ]

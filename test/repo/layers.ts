@@ -150,7 +150,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'src/recorded-log.ts',
   ],
   'src/cluster.ts': ['model', 'wire', 'runtime', 'store', 'src/config-keys.ts', 'src/version.ts'],
-  'src/open-store.ts': ['model', 'runtime', 'store', 'src/agents.ts', 'src/config.ts'],
+  'src/open-store.ts': ['model', 'runtime', 'store', 'src/config.ts'],
   'src/agents.ts': [
     'model',
     'runtime',

@@ -1,6 +1,7 @@
 /** `tieline check`: checks the log and what is derived from it. It changes nothing. */
 import type { LogCare } from '../../log-care.ts'
 import { printResult, type Command, type CommandInput } from '../command.ts'
+import { findPlace } from '../reach/place.ts'
 import { findLog } from '../reach/recorded-log.ts'
 import { countNoun } from '../show/amounts.ts'
 import { reportProgress } from '../show/log-progress.ts'
@@ -19,10 +20,15 @@ It changes nothing, and a server may run meanwhile. The exit code is 1 if anythi
 what to do.`,
   examples: ['tieline check', 'tieline check --data-dir ./copy --json'],
   async run(input: CommandInput): Promise<number> {
-    const { file, dataDir } = await findLog(input)
+    const { dataDir, config } = await findPlace(input)
     const { logCare } = await import('../../log-care.ts')
-    const onProgress = reportProgress(input, 'rows checked')
-    const result = await logCare.check(file, { onProgress, signal: input.signal })
+    const watched = { onProgress: reportProgress(input, 'rows checked'), signal: input.signal }
+    const isShared = config.store.engine === 'postgres'
+    const file = isShared ? 'The log in PostgreSQL' : (await findLog(input)).file
+    const url = isShared ? logCare.findAddress(config.store.urlEnv, input.env) : ''
+    const result = isShared
+      ? await logCare.checkCluster({ directory: dataDir, url, ...watched })
+      : await logCare.check(file, watched)
     const todo = chooseNextStep(result)
     printResult(input, { dataDir, ...result, todo }, renderCheck(file, result, todo).join('\n'))
     return result.ok ? 0 : 1

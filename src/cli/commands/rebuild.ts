@@ -2,6 +2,7 @@
 import type { LogCare } from '../../log-care.ts'
 import { printResult, UsageError, type Command, type CommandInput } from '../command.ts'
 import { isLocked, findRunningServer } from '../reach/reach.ts'
+import { findPlace } from '../reach/place.ts'
 import { findLog } from '../reach/recorded-log.ts'
 import { reportProgress } from '../show/log-progress.ts'
 import { oneLine } from '../show/width.ts'
@@ -18,13 +19,16 @@ export const rebuild: Command = {
   without: { server: 'it needs the log to itself' },
   more: `
 The log is not changed. Everything happens in one step: if it is interrupted, everything is as it was.
-It needs the log to itself, so end the server first.`,
+It needs the log to itself, so end the server first. Of a log in PostgreSQL it makes this node's own copy and
+its views again, so only this node has to end.`,
   examples: ['tieline stop', 'tieline rebuild', 'tieline check'],
   run: runRebuild,
 }
 
 async function runRebuild(input: CommandInput): Promise<number> {
-  const place = await findLog(input)
+  const { config, ...found } = await findPlace(input)
+  const isShared = config.store.engine === 'postgres'
+  const place = isShared ? found : await findLog(input)
   const { dataDir } = place
   const running = await findRunningServer(place)
   if (running !== null)
@@ -39,7 +43,9 @@ async function runRebuild(input: CommandInput): Promise<number> {
     onProgress: reportProgress(input, 'rows folded'),
     signal: input.signal,
   }
-  const result = await logCare.rebuild(options).catch((cause: unknown) => {
+  const url = isShared ? logCare.findAddress(config.store.urlEnv, input.env) : ''
+  const rebuilding = isShared ? logCare.rebuildCluster({ ...options, url }) : logCare.rebuild(options)
+  const result = await rebuilding.catch((cause: unknown) => {
     if (!isLocked(cause)) throw cause
     const message = `another process uses ${dataDir}: a rebuild needs the log to itself. End that process first.`
     throw new UsageError(message, { cause })
