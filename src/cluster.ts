@@ -10,6 +10,7 @@ import { refuseDirectory } from './runtime/kernel/is-directory.ts'
 import type { Clock } from './runtime/kernel/ports.ts'
 import type { Place } from './runtime/kernel/runtime.ts'
 import type { Delta } from './wire/log.ts'
+import type { NodeView } from './wire/server.ts'
 import type { Runtime } from './runtime/sessions/runtime.ts'
 import type { PostgresStore } from './store/postgres/postgres.ts'
 import { version } from './version.ts'
@@ -22,7 +23,7 @@ const lookedAtMs = 2000
 const knownMax = 10_000
 
 /** A session runs where its directory is, and its agent's label. Directories come and go, so it looks again. */
-function nodePlace({ labels }: NodeSettings, clock: Clock): Place {
+function nodePlace({ labels }: NodeSettings, clock: Clock, cluster: PostgresStore): Place {
   const known = new Map<string, { isThere: boolean; at: Millis }>()
   const hasDirectory = (cwd: string): boolean => {
     const seen = known.get(cwd)
@@ -33,6 +34,7 @@ function nodePlace({ labels }: NodeSettings, clock: Clock): Place {
     return isThere
   }
   return {
+    nodes: () => listNodes(cluster),
     mayRun: (agent: Agent | undefined, cwd) =>
       (agent?.runsOn === undefined || labels.includes(agent.runsOn)) && hasDirectory(cwd),
   }
@@ -46,19 +48,24 @@ export const nodePorts = (
   leaseMs: number | undefined,
 ): Pick<Runtime, 'place' | 'leaseMs'> => ({
   ...(leaseMs === undefined ? {} : { leaseMs }),
-  ...(cluster === null ? {} : { place: nodePlace(settings, clock) }),
+  ...(cluster === null ? {} : { place: nodePlace(settings, clock, cluster) }),
 })
 
 const alone: NodeSettings = { labels: [] }
 
-export type NodeAbout = {
-  name: string
-  labels: string[]
-  version: string
-  url: string | null
-  running: number
-  startedAt: Millis
+type About = Omit<NodeView, 'id' | 'until' | 'alive'>
+
+/** Those that said something in the last hour, in the order of their names. */
+async function listNodes(cluster: PostgresStore): Promise<NodeView[]> {
+  const now = cluster.now()
+  const nodes = (await cluster.nodes()).flatMap(({ id, until, about }): NodeView[] => {
+    if (about === null || until < now - shownMs) return []
+    return [{ id, until, alive: until > now, ...(JSON.parse(about) as About) }]
+  })
+  return nodes.toSorted((a, b) => (a.name < b.name ? -1 : 1))
 }
+
+const shownMs = 3_600_000
 
 /** Beats with what it does, and passes on what agents say while somebody listens elsewhere. */
 export function joinCluster(
@@ -69,7 +76,7 @@ export function joinCluster(
   if (cluster === null) return () => undefined
   const startedAt = runtime.clock.now()
   cluster.setAbout(() => {
-    const about: NodeAbout = { name, labels, version, url: url(), running: runtime.running.size, startedAt }
+    const about: About = { name, labels, version, url: url(), running: runtime.running.size, startedAt }
     return JSON.stringify(about)
   })
   return shareText(cluster, runtime)

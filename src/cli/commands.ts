@@ -19,6 +19,7 @@ import { init } from './commands/init.ts'
 import { mcp } from './commands/mcp.ts'
 import { needs } from './commands/needs.ts'
 import { migrate } from './commands/migrate.ts'
+import { nodes } from './commands/nodes.ts'
 import { rebuild } from './commands/rebuild.ts'
 import { replay } from './commands/replay.ts'
 import { run } from './commands/run.ts'
@@ -51,6 +52,7 @@ export const commands: readonly Command[] = [
   sessions,
   flows,
   calls,
+  nodes,
   flow,
   explain,
   replay,

@@ -15,7 +15,7 @@ import type { FlowSeen, Flows, FlowsQuery } from '../wire/flows.ts'
 import type { AcceptedMail, Inbox, MailPage, MessageRecord, NewMail, SentMail } from '../wire/mail.ts'
 import type { Need, Needs } from '../wire/needs.ts'
 import type { Answered, NewAnswer, Question, Questions } from '../wire/questions.ts'
-import type { Health, Numbers, ServerView } from '../wire/server.ts'
+import type { Health, Nodes, NodeView, Numbers, ServerView } from '../wire/server.ts'
 import type {
   Archived,
   Cancelled,
@@ -63,6 +63,8 @@ export type TielineClient = {
   health(once?: Once): Promise<Health>
   /** What it is, and the default directory of sessions. */
   server(once?: Once): Promise<ServerView>
+  /** The nodes of a cluster; none where the server has the log to itself. */
+  nodes(once?: Once): Promise<NodeView[]>
   readonly sessions: SessionRoutes
   readonly calls: {
     /** Blocks until the callee has ended, unless it runs in the background. */
@@ -172,6 +174,7 @@ export function tielineClient(options: ClientOptions): TielineClient {
     url: options.url,
     health: (once) => request('GET', '/health', { ...once, triesMax: 1, alsoTakes: 503 }),
     server: (once) => request('GET', '/api/server', once),
+    nodes: async (once) => (await request<Nodes>('GET', '/api/nodes', once)).nodes,
     sessions: sessionRoutes(request),
     calls: callRoutes(request),
     flow: (id, once) => request('GET', flowPath(id), once),

@@ -50,7 +50,7 @@ export type { FlowSeen, Flows, FlowsQuery, FlowState, FlowSummary } from '../wir
 export type { Need } from '../wire/needs.ts'
 export type { AcceptedMail, Inbox, MailPage, MessageRecord, NewMail, SentMail } from '../wire/mail.ts'
 export type { Answered, NewAnswer, Question } from '../wire/questions.ts'
-export type { Health, Numbers, ServerView } from '../wire/server.ts'
+export type { Health, NodeView, Numbers, ServerView } from '../wire/server.ts'
 export type {
   Archived,
   Cancelled,

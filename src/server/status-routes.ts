@@ -1,5 +1,5 @@
 /** Whether the server lives, who it is, and what it counts. */
-import { Health, Numbers, NumbersQuery, ServerView } from '../wire/server.ts'
+import { Health, Nodes, Numbers, NumbersQuery, ServerView } from '../wire/server.ts'
 import type { StoreHealth } from '../runtime/kernel/store-health.ts'
 import { defineRoutes, say, type App, type Deps } from './route.ts'
 import { wireNo, WireError } from './wire-error.ts'
@@ -40,6 +40,12 @@ export function statusRoutes(app: App, deps: Deps): void {
         cwd,
         auth: identity.mode,
       },
+  )
+  route(
+    'GET',
+    '/api/nodes',
+    { summary: 'The nodes that share this log, and what they run', answers: { 200: Nodes } },
+    async ({ desk }) => desk.log.nodes(),
   )
   route(
     'GET',

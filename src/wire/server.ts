@@ -29,6 +29,22 @@ export const ServerView = z.object({
 })
 export type ServerView = z.infer<typeof ServerView>
 
+/** A node of a cluster, as it said with its last heartbeat. */
+export const NodeView = z.object({
+  id: z.string(),
+  name: z.string(),
+  labels: z.array(z.string()),
+  version: z.string(),
+  url: z.string().nullable().describe('where it serves; null where it serves nobody'),
+  running: count.describe('turns that run there'),
+  startedAt: z.number(),
+  until: z.number().describe('when its lease ends, unless it says more before'),
+  alive: z.boolean(),
+})
+export type NodeView = z.infer<typeof NodeView>
+export const Nodes = z.object({ nodes: z.array(NodeView) })
+export type Nodes = z.infer<typeof Nodes>
+
 const amounts = {
   input: count,
   output: count,

@@ -43,6 +43,13 @@ describe.skipIf(postgres === null)('a cluster of two nodes', () => {
     const run = await a.run('boss', 'add', { timeoutMs: 20_000 })
     expect([run.outcome, run.output, where]).toEqual(['completed', 'done: add', ['b']])
     expect(heard.join('')).toContain('9 ')
+    const listed = await a.desks.as({}).log.nodes()
+    expect(listed).toMatchObject({
+      nodes: [
+        { name: 'a', labels: [], alive: true },
+        { name: 'b', labels: ['gpu'], alive: true },
+      ],
+    })
     expect(viewsEqual(a.store.db)).toEqual({ equal: true, difference: null })
   })
 

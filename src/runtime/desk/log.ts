@@ -1,5 +1,6 @@
 /** The log, as anybody may read it: everybody sees the events of the sessions that they may see, and no others. */
 import { findAgent } from '../kernel/projects-port.ts'
+import type { Nodes } from '../../wire/server.ts'
 import type { StoredEvent } from '../../model/event.ts'
 import { splitAddress } from '../../model/client-address.ts'
 import type { SessionRow } from '../../model/facts.ts'
@@ -43,6 +44,8 @@ export type LogDesk = {
   export(id: string | null): Promise<ExportedLog | Refusal>
   /** Who waits for whom now. */
   waits(): Promise<Waits | Refusal>
+  /** The nodes of the cluster; none where this server has the log to itself. */
+  nodes(): Promise<Nodes | Refusal>
   /** The newest event's number. */
   lastSeq(): number
   /** The sessions that are named, if the asker may follow them. */
@@ -136,6 +139,7 @@ export function logDesk(parts: DeskParts, feed: Feed, { who }: Asker, gate: Gate
       const rows = await runtime.lists.waits(runtime.clock.now())
       return { waits: rows.map((row) => ({ ...row, kind: row.call === null ? 'wait' : 'call' })) }
     },
+    nodes: async () => onlyUser(who, 'see the nodes') ?? { nodes: (await runtime.place?.nodes()) ?? [] },
     lastSeq: () => runtime.store.lastSeq(),
     named: (given) => findNamed(gate, given),
     sight: () => createSight(runtime.store, who),

@@ -12,6 +12,7 @@ import type { SessionRow, TurnRow } from '../../model/facts.ts'
 import type { CallId, NodeId, SessionId, TurnId } from '../../model/id.ts'
 import type { Json } from '../../model/json.ts'
 import type { CountTokens } from '../../model/text.ts'
+import type { NodeView } from '../../wire/server.ts'
 import type { Alarm } from './alarm.ts'
 import type { KeptTime } from './kept-time.ts'
 import type { Acts, Agents, Clock, Driver, Ids } from './ports.ts'
@@ -66,7 +67,11 @@ export type Runtime = {
 export type PersonAnswer = { answer: Answer; by: string; reason: string | null }
 
 /** Where a session's turns may run: its agent may want a label, and its directory is on some machine. */
-export type Place = { mayRun(agent: Agent | undefined, cwd: string): boolean }
+export type Place = {
+  mayRun(agent: Agent | undefined, cwd: string): boolean
+  /** All nodes that said something lately. */
+  nodes(): Promise<NodeView[]>
+}
 
 /** What the kernel and the turns ask of the rooms above them. */
 export type HigherRooms = {

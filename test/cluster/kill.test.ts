@@ -1,0 +1,112 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import type { TielineOptions } from '../../src/line.ts'
+import type { OpenLine } from '../../src/open-line.ts'
+import { systemClock } from '../../src/runtime/kernel/system-clock.ts'
+import { viewsEqual } from '../../src/store/rebuild.ts'
+import { freshDatabase, openNode, scratch, writeConfig } from '../kits/cluster-lines.ts'
+import { startPostgres } from '../kits/postgres.ts'
+
+const postgres = await startPostgres()
+afterAll(() => postgres?.stop())
+
+/** Set it to 20 to be more certain. */
+const rounds = Number(process.env['TIELINE_CLUSTER_ROUNDS'] ?? 1)
+const program = fileURLToPath(new URL('../kits/cluster-worker.ts', import.meta.url))
+
+async function startWorker(url: string, name: string): Promise<ChildProcess> {
+  const child = spawn(process.execPath, [program, name, writeConfig(scratch(), name, ['gpu'])], {
+    env: { ...process.env, TIELINE_DATABASE_URL: url },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  await new Promise((resolve) => child.stdout?.once('data', resolve))
+  return child
+}
+
+const boss: NonNullable<TielineOptions['agents']>[string] = {
+  tools: ['sub_agent'],
+  allowSubAgentCalls: true,
+  script: async (turn) => {
+    const { value } = await turn.tool('sub_agent', { agent_name: 'worker', task: turn.task })
+    return (value as { output: string }).output
+  },
+}
+
+/** Calls without a pause, until it is told to stop; returns what it was answered. */
+function keepCalling(line: OpenLine): {
+  stop: () => Promise<{ task: string; output: string; at: number }[]>
+} {
+  let isOver = false
+  const answers: { task: string; output: string; at: number }[] = []
+  const callers = Array.from({ length: 6 }, async (_, caller) => {
+    for (let n = 0; !isOver; n += 1) {
+      const task = `task ${caller}-${n}`
+      const { output } = await line.run('boss', task, { timeoutMs: 30_000 })
+      answers.push({ task, output, at: systemClock.elapsed() })
+    }
+  })
+  return {
+    async stop() {
+      isOver = true
+      await Promise.all(callers)
+      return answers
+    },
+  }
+}
+
+/** R3, R6, R10: each call ended once, each turn was started once, and nobody ran it under an older epoch. */
+async function checkLog(line: OpenLine): Promise<void> {
+  const page = await line.store.read(0, {}, 1_000_000)
+  const ends = page.events.flatMap(({ event }) => (event.type === 'call.ended' ? [event.call] : []))
+  expect(new Set(ends).size).toBe(ends.length)
+  const epochs = new Map<string, number>()
+  for (const { event } of page.events)
+    if (event.type === 'session.claimed' || event.type === 'turn.started') {
+      expect(event.epoch).toBeGreaterThan(epochs.get(event.turn ?? '') ?? 0)
+      epochs.set(event.turn ?? '', event.epoch)
+    }
+  expect(viewsEqual(line.store.db)).toEqual({ equal: true, difference: null })
+}
+
+describe.skipIf(postgres === null)('a cluster under load', () => {
+  test('R6: the turns of a node that was killed go on elsewhere, and each call ends once', async () => {
+    const url = await freshDatabase(postgres)
+    const worker = { runsOn: 'gpu', script: async () => 'never here' }
+    const line = await openNode(url, { name: 'front', agents: { boss, worker } })
+    await startWorker(url, 'steady')
+    for (let round = 0; round < rounds; round += 1) {
+      const mortal = await startWorker(url, `mortal${round}`)
+      const calling = keepCalling(line)
+      await systemClock.sleep(600)
+      mortal.kill('SIGKILL')
+      const killedAt = systemClock.elapsed()
+      await systemClock.sleep(2500)
+      const answers = await calling.stop()
+      expect(answers.filter(({ task, output }) => !output.startsWith(`${task} by `))).toEqual([])
+      expect(answers.some(({ at }) => at > killedAt)).toBe(true)
+    }
+    await checkLog(line)
+  })
+
+  test('R6: a node that was frozen and comes back is fenced', async () => {
+    const url = await freshDatabase(postgres)
+    const worker = { runsOn: 'gpu', script: async () => 'never here' }
+    const line = await openNode(url, { name: 'front', agents: { boss, worker } })
+    await startWorker(url, 'steady')
+    const frozen = await startWorker(url, 'frozen')
+    for (let round = 0; round < rounds; round += 1) {
+      const calling = keepCalling(line)
+      await systemClock.sleep(400)
+      frozen.kill('SIGSTOP')
+      await systemClock.sleep(3000)
+      frozen.kill('SIGCONT')
+      await systemClock.sleep(300)
+      const answers = await calling.stop()
+      expect(answers.filter(({ task, output }) => !output.startsWith(`${task} by `))).toEqual([])
+      expect(answers.length).toBeGreaterThan(6)
+    }
+    await checkLog(line)
+  })
+})
