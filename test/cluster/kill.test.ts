@@ -62,11 +62,13 @@ async function checkLog(line: OpenLine): Promise<void> {
   const ends = page.events.flatMap(({ event }) => (event.type === 'call.ended' ? [event.call] : []))
   expect(new Set(ends).size).toBe(ends.length)
   const epochs = new Map<string, number>()
-  for (const { event } of page.events)
-    if (event.type === 'session.claimed' || event.type === 'turn.started') {
-      expect(event.epoch).toBeGreaterThan(epochs.get(event.turn ?? '') ?? 0)
-      epochs.set(event.turn ?? '', event.epoch)
-    }
+  const older = page.events.filter(({ event }) => {
+    if (event.type !== 'session.claimed' && event.type !== 'turn.started') return false
+    const before = epochs.get(event.turn ?? '') ?? 0
+    epochs.set(event.turn ?? '', event.epoch)
+    return event.epoch <= before
+  })
+  expect(older).toEqual([])
   expect(viewsEqual(line.store.db)).toEqual({ equal: true, difference: null })
 }
 
