@@ -118,6 +118,14 @@ async function findViolations(page: Page): Promise<string[]> {
 
 const views: readonly { name: string; at: () => string; ready: (page: Page) => Promise<unknown> }[] = [
   {
+    name: 'now',
+    at: () => '#/now',
+    ready: async (page) => {
+      await page.locator('.need').first().waitFor()
+      await page.locator('.now-flows').first().waitFor()
+    },
+  },
+  {
     name: 'sessions',
     at: () => '#/sessions',
     ready: (page) => page.getByRole('link', { name: 'Planned' }).waitFor(),
