@@ -22,6 +22,8 @@ async function openTrouble() {
     careful,
     slow: createAgent(async (turn: Turn) => {
       await turn.think('Nearly there.')
+      // What is written is on record before it runs, and with it what was said before.
+      await turn.tool('write', { path: 'report.txt', content: 'x' })
       await gate.wait('never', turn.signal)
       return 'x'
     }),
@@ -54,7 +56,7 @@ test.skipIf(isBlind)(
     const { page } = await openPage(await newContext(), site.url)
     await page.locator('.need').nth(2).waitFor()
     const clicks = {
-      running: await countClicks(page, [], ['Write the report', '“Nearly there.”']),
+      running: await countClicks(page, [], ['Write the report', /Nearly there/]),
       stuck: await countClicks(page, [], [/a person to allow or deny shell/]),
       needsMe: await countClicks(page, [], ['careful wants to run shell', 'I have to make room first.']),
       failed: await countClicks(page, [], ['Compile the kernel: failed', /no compiler here/]),
