@@ -20,6 +20,7 @@ import { storeRefusal } from '../../runtime/kernel/faults.ts'
 import type { Clock, ToolAnswer } from '../../runtime/kernel/ports.ts'
 import { completeAnswer, refuseTool } from '../../tools/refused-answer.ts'
 import type { Tools } from '../../wire/tools.ts'
+import { findHandOffMs, useWithin } from './hand-off.ts'
 import { keyMetaKey } from './client-meta.ts'
 import { toToolResult } from './server-answers.ts'
 import { describeClient, findProgram, findTrace } from './server-client.ts'
@@ -92,11 +93,14 @@ function toRefusal(fault: unknown): Refusal {
   return refusal
 }
 
+const nameProgram = (asker: Asker | null, ctx: ServerContext): string | null =>
+  findProgram(ctx.mcpReq.envelope) ?? asker?.program ?? null
+
 /** A token names a session or a turn; without one the client acts as an external session of its own. */
 async function whoAsks(asker: Asker | null, ctx: ServerContext, deps: FactoryDeps): Promise<Acting> {
   if (asker === null) throw new ProtocolError(ProtocolErrorCode.InternalError, 'the request has no sender')
   if (asker.who.kind !== 'user') return { who: asker.who, as: { who: asker.who } }
-  const program = findProgram(ctx.mcpReq.envelope) ?? asker.program
+  const program = nameProgram(asker, ctx)
   const said = { meta: ctx.mcpReq._meta, headers: asker.headers, program }
   const client = describeClient(said, asker.connection)
   const actor = await deps.desks.as({ client }).tools.actor()
@@ -132,7 +136,17 @@ async function callTool(
       act: deriveAct(asker, ctx, who, name),
       trace: findTrace(ctx.mcpReq._meta),
     })
-    const work = untilStopping(running.stopping, desk.tools.use(name, input))
+    const limitMs = await findHandOffMs(
+      desks.as({}),
+      'client' in as ? as.client.name : nameProgram(asker, ctx),
+      name,
+      input,
+    )
+    const used =
+      limitMs === null
+        ? desk.tools.use(name, input)
+        : useWithin(desk, input, { limitMs, clock, signal: running.signal })
+    const work = untilStopping(running.stopping, used)
     // The desk does not say in which session a turn runs, and nothing but a message depends on it.
     const session = who.kind === 'session' ? who.session : null
     const progress: ProgressDeps = {

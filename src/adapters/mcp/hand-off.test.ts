@@ -1,0 +1,51 @@
+import { expect, onTestFinished, test } from 'vitest'
+import type { ToolAnswer } from '../../runtime/kernel/ports.ts'
+import { systemClock as clock } from '../../runtime/kernel/system-clock.ts'
+import { openLine } from '../../open-line.ts'
+import { findHandOffMs, useWithin } from './hand-off.ts'
+
+async function open() {
+  const line = await openLine({
+    agents: {
+      quick: { script: [{ say: 'at once' }] },
+      slow: { script: [{ say: 'late', delayMs: 1500 }] },
+      stuck: { script: [{ hang: true }] },
+      codex: { driver: 'acp', command: ['codex-acp'] },
+    },
+    onWarning: () => undefined,
+  })
+  onTestFinished(() => line.close())
+  const desk = line.desks.as({ client: { name: 'codex-mcp-client', cwd: process.cwd() } })
+  const call = async (agent: string, limitMs: number, signal = new AbortController().signal) =>
+    ((await useWithin(desk, { agent_name: agent, task: 'go' }, { limitMs, clock, signal })) as ToolAnswer)
+      .value as Record<string, unknown>
+  return { line, desk, call }
+}
+
+test('a client with a fixed limit gets the result in time, or the id of the call and what to do next', async () => {
+  const { desk, call } = await open()
+  expect(await call('quick', 5000)).toMatchObject({ outcome: 'completed', output: 'at once' })
+  const handed = await call('slow', 200)
+  expect(handed).toMatchObject({ outcome: null, call_id: expect.stringMatching(/^call_/) })
+  expect(JSON.stringify(handed)).toContain('wait_for_call')
+  const waited = await desk.tools.use('wait_for_call', { call_id: handed['call_id'] as string })
+  expect(waited).toMatchObject({ value: { outcome: 'completed', output: 'late' } })
+})
+
+test('a client that cancels while it waits has cancelled the call', async () => {
+  const { line, call } = await open()
+  const stop = new AbortController()
+  const running = call('stuck', 20_000, stop.signal)
+  while (line.running() < 2) await clock.sleep(20)
+  stop.abort()
+  expect(await running).toMatchObject({ outcome: 'cancelled' })
+})
+
+test('only a driven agent can take longer than such a client waits', async () => {
+  const { desk } = await open()
+  const find = (program: string, agent: string) =>
+    findHandOffMs(desk, program, 'sub_agent', { agent_name: agent })
+  expect(await find('codex-mcp-client', 'codex')).toBe(270_000)
+  expect(await find('codex-mcp-client', 'quick')).toBeNull()
+  expect(await find('claude-code', 'codex')).toBeNull()
+})

@@ -1,0 +1,59 @@
+/**
+ * Clients that end a tool call after a fixed time, whatever progress they are told of. A call that may take longer
+ * is begun in the background for them, and waited for as long as they can: they get its result, or its id and what
+ * to do next, and never a timeout.
+ */
+import { drivenDriver } from '../../model/agent.ts'
+import { isRecord, textAt, type Json } from '../../model/json.ts'
+import { isRefusal, type Refusal } from '../../model/refusal.ts'
+import type { Desk } from '../../runtime/desk/desk.ts'
+import type { Clock, ToolAnswer } from '../../runtime/kernel/ports.ts'
+
+/** By the name that a client gives itself: less than its own limit, so that the answer arrives in time. */
+const limitsMs: Readonly<Record<string, number>> = { 'codex-mcp-client': 270_000 }
+
+const sliceSeconds = 50
+
+type Input = { [name: string]: Json }
+
+/** Null where the client waits for as long as it hears of progress, or the call cannot take that long. */
+export async function findHandOffMs(
+  desk: Desk,
+  program: string | null,
+  tool: string,
+  input: Input,
+): Promise<number | null> {
+  const limitMs = program === null ? undefined : limitsMs[program]
+  if (limitMs === undefined || tool !== 'sub_agent' || input['background'] === true) return null
+  const agent = await desk.agents.get(textAt(input, 'agent_name'))
+  return isRefusal(agent) || agent.driver !== drivenDriver ? null : limitMs
+}
+
+export async function useWithin(
+  desk: Desk,
+  input: Input,
+  { limitMs, clock, signal }: { limitMs: number; clock: Clock; signal: AbortSignal },
+): Promise<ToolAnswer | Refusal> {
+  const end = clock.elapsed() + limitMs
+  const begun = await desk.tools.use('sub_agent', { ...input, background: true })
+  if (isRefusal(begun) || !isRecord(begun.value) || begun.value['outcome'] !== null) return begun
+  const call = textAt(begun.value, 'call_id')
+  // A client that cancels has cancelled the call, although it runs in the background.
+  const cancel = (): void => void cancelCall(desk, call).catch(() => undefined)
+  signal.addEventListener('abort', cancel, { once: true })
+  try {
+    for (let left = limitMs; left > 0; left = end - clock.elapsed()) {
+      const seconds = Math.min(sliceSeconds, left / 1000)
+      const waited = await desk.tools.use('wait_for_call', { call_id: call, timeout_seconds: seconds })
+      if (isRefusal(waited) || !isRecord(waited.value) || waited.value['outcome'] !== null) return waited
+    }
+    return begun
+  } finally {
+    signal.removeEventListener('abort', cancel)
+  }
+}
+
+async function cancelCall(desk: Desk, call: string): Promise<void> {
+  const record = await desk.calls.get(call)
+  if (!isRefusal(record) && record.targetSession !== null) await desk.sessions.cancel(record.targetSession)
+}
