@@ -260,7 +260,11 @@ export class NodeStore implements Store {
     })
   turn: Store['turn'] = (id) => this.#read(() => this.#shared.store.turn(id))
   session: Store['session'] = (id) => this.#read(() => this.#shared.store.session(id))
-  sessionFacts: Store['sessionFacts'] = (id) => this.#read(() => this.#shared.store.sessionFacts(id))
+  sessionFacts: Store['sessionFacts'] = (id) =>
+    this.#read(async () => {
+      const facts = await this.#shared.store.sessionFacts(id)
+      return this.#shared.bug?.session?.(facts) ?? facts
+    })
   turns: Store['turns'] = (filter, limit) => this.#read(() => this.#shared.store.turns(filter, limit))
   sessions: Store['sessions'] = (filter, limit) =>
     this.#read(() => this.#shared.store.sessions(filter, limit))

@@ -64,10 +64,10 @@ const judges: { readonly [K in (typeof deskDeeds)[number]]: Judge } = {
     const session = main(act.a)
     // Tried again with its id, it is what it was.
     const before = [...state.ledger.mail.letters.values()].some(({ text }) => text === say(act))
-    if (before) return ['done', 'message_already_sent']
+    const again = before ? ['done', 'message_already_sent'] : []
     const isBusy = state.ledger.listLive(session).size > 0
     const full = takesInput(state, session) === 'queue_full' ? ['queue_full'] : []
-    return ifThere(state, session, isBusy ? [...full, 'session_busy'] : ['done'])
+    return [...again, ...ifThere(state, session, isBusy ? [...full, 'session_busy'] : ['done'])]
   },
   shout: () => ['too_large'],
   look: (_, { act }) => (act.a % 2 === 0 ? ['session_ambiguous'] : ['call_unknown']),
@@ -107,7 +107,9 @@ const judges: { readonly [K in (typeof deskDeeds)[number]]: Judge } = {
         'bad_input',
         ...(facts.agent(name) === undefined ? ['agent_unknown', 'too_many_agents'] : []),
       ]
-    return facts.madeCount < agentsMax ? ['done'] : ['too_many_agents']
+    // One that is being made counts as well.
+    if (facts.madeCount >= agentsMax) return ['too_many_agents']
+    return facts.madeCount + 1 < agentsMax ? ['done'] : ['done', 'too_many_agents']
   },
   dismiss({ facts }, { act: { a, b } }) {
     return facts.agent(nameHired(a, b)) === undefined ? ['agent_unknown', 'done'] : ['done']
