@@ -1,6 +1,7 @@
 /** All commands, in the order of the help. */
 import { accept } from './commands/accept.ts'
 import { answer } from './commands/answer.ts'
+import { agents } from './commands/agents.ts'
 import { call } from './commands/call.ts'
 import { calls } from './commands/calls.ts'
 import { cancel } from './commands/cancel.ts'
@@ -49,6 +50,7 @@ export const commands: readonly Command[] = [
   cancel,
   steer,
   tail,
+  agents,
   sessions,
   flows,
   calls,
