@@ -32,9 +32,13 @@ import { stop } from './commands/stop.ts'
 import { tail } from './commands/tail.ts'
 import { trust } from './commands/trust.ts'
 
+import { down, up } from './commands/up.ts'
+
 export const commands: readonly Command[] = [
   demo,
   init,
+  up,
+  down,
   trust,
   doctor,
   serve,

@@ -49,6 +49,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'model',
     'wire',
     'src/adapters/acp/presets.ts',
+    'src/adapters/acp/program.ts',
     'src/adapters/mcp/serve-stdio.ts',
     'src/adapters/sandbox/describe-open.ts',
     'src/adapters/sandbox/probe.ts',

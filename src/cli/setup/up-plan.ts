@@ -1,0 +1,110 @@
+/** What `tieline up` finds on this machine, and what it would write for it. */
+import { execFile } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parse as parseToml } from 'smol-toml'
+import { presets, type Preset } from '../../adapters/acp/presets.ts'
+import { findExecutable, hasLogin, whyUnavailable } from '../../adapters/acp/program.ts'
+import { Agent, drivenDriver, type PresetName } from '../../model/agent.ts'
+import { configNames, userDirectory } from '../../trust/config-text.ts'
+import { mcpClients, type Surroundings, type Way } from './init-entries.ts'
+import { planEntries, type Planned } from './init-plan.ts'
+
+export type FoundAgent = {
+  preset: Preset
+  program: string
+  version: string | null
+  /** What is seen of its login; false proves nothing where it is kept elsewhere. */
+  loggedIn: boolean
+}
+
+const versionMsMax = 10_000
+
+/** The agents whose programs are on the PATH, each asked for its version. */
+export async function findAgents(at: Surroundings, only: readonly string[] | null): Promise<FoundAgent[]> {
+  const wanted = Object.values(presets).filter(({ name }) => only === null || only.includes(name))
+  const found = await Promise.all(
+    wanted.map(async (preset): Promise<FoundAgent | null> => {
+      const program = findExecutable(preset.program, at.env['PATH'] ?? '')
+      if (program === null) return null
+      const around = { env: at.env, home: at.home, dataDir: null }
+      const version = await askVersion(program, preset, at)
+      return { preset, program, version, loggedIn: hasLogin(preset.login, around) }
+    }),
+  )
+  return found.filter((one) => one !== null)
+}
+
+const askVersion = (program: string, { versionArgs }: Preset, at: Surroundings): Promise<string | null> =>
+  new Promise((resolve) => {
+    const env = at.env as NodeJS.ProcessEnv
+    execFile(program, [...versionArgs], { timeout: versionMsMax, env }, (error, out) =>
+      resolve(error === null ? (/\d+\.\d+(?:\.\d+)?/.exec(out)?.[0] ?? null) : null),
+    )
+  })
+
+export async function planUp(found: readonly FoundAgent[], at: Surroundings, way: Way): Promise<Planned[]> {
+  const names = found.map(({ preset }) => preset.name as string)
+  const clients = mcpClients.filter(({ id }) => names.includes(id))
+  return [...(await planEntries(clients, at, 'user', way)), ...planAgents(found, at)]
+}
+
+/** The agents, in the user's own file; those that it has already stay as they are. */
+function planAgents(found: readonly FoundAgent[], at: Surroundings): Planned[] {
+  const directory = userDirectory(at.env, at.home)
+  const name = configNames.find((one) => existsSync(join(directory, one))) ?? configNames[0]
+  const file = join(directory, name)
+  const before = existsSync(file) ? readFileSync(file, 'utf8') : null
+  const plain = { what: 'Agents', file, before, note: null }
+  if (file.endsWith('.json')) {
+    const why = 'is JSON, which is left alone: add the agents yourself'
+    return [{ ...plain, after: before ?? '', snippet: renderAgents(found), state: 'unclear', why }]
+  }
+  try {
+    const { agents = {} } = parseToml(before ?? '') as { agents?: Record<string, unknown> }
+    const missing = found.filter(({ preset }) => agents[preset.name] === undefined)
+    const snippet = renderAgents(missing)
+    if (missing.length === 0)
+      return [{ ...plain, after: before ?? '', snippet, state: 'there', why: 'has these agents already' }]
+    const gap = before === null || before === '' ? '' : before.endsWith('\n') ? '\n' : '\n\n'
+    const after = `${before ?? ''}${gap}${snippet}`
+    parseToml(after)
+    const why = before === null ? 'new file' : 'agents are added'
+    return [{ ...plain, after, snippet, state: 'write', why }]
+  } catch (error) {
+    const why = `is left alone: ${String(error).split('\n')[0] ?? ''}`
+    return [{ ...plain, after: before ?? '', snippet: renderAgents(found), state: 'unclear', why }]
+  }
+}
+
+const renderAgents = (found: readonly FoundAgent[]): string =>
+  found
+    .map(({ preset: { name, description } }) =>
+      [
+        `[agents.${name}]`,
+        `description = ${JSON.stringify(description)}`,
+        `driver = "${drivenDriver}"`,
+        `preset = "${name}"`,
+        '',
+      ].join('\n'),
+    )
+    .join('\n')
+
+/** One line for an agent: what it can do now, and what is missing. */
+export function describeFound(
+  { preset, version, loggedIn }: FoundAgent,
+  at: Surroundings,
+  dataDir: string,
+): string {
+  const agent = Agent.parse({ name: preset.name, driver: drivenDriver, preset: preset.name })
+  const missing = whyUnavailable(agent, { env: at.env, home: at.home, dataDir })
+  return [
+    `${preset.name} ${version ?? '(its version could not be read)'}`,
+    'can call',
+    missing === null ? 'can be called' : `cannot be called: ${missing.why}; ${missing.cure}`,
+    loggedIn ? 'logged in' : preset.login.elsewhere ? 'login not visible from here' : 'not logged in',
+    'costs what your plan says',
+  ].join(' · ')
+}
+
+export const presetNames = Object.keys(presets) as PresetName[]
