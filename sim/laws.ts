@@ -59,6 +59,8 @@ export function checkBefore(ledger: Ledger, event: Event, written: Written, limi
     case 'question.answered':
     case 'flow.seen':
     case 'notice.raised':
+    case 'mail.announced':
+    case 'session.woken':
       return null
   }
 }

@@ -166,6 +166,8 @@ export class Ledger {
       case 'turn.suspended':
       case 'step.started':
       case 'notice.raised':
+      case 'mail.announced':
+      case 'session.woken':
       case 'session.archived':
       case 'session.adopted':
       case 'session.renamed':

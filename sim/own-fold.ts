@@ -27,6 +27,7 @@ type SessionHistory = {
 
 /** Notices that no turn has been given: at most so many of a session, and so many characters of each. */
 const notices = { kept: 100, characters: 2000 }
+const wakesKept = 100
 
 export class OwnFold {
   readonly #sessions = new Map<string, SessionHistory>()
@@ -38,6 +39,8 @@ export class OwnFold {
   readonly #waits: Rows = new Map()
   readonly #traced: Rows = new Map()
   readonly #notices: Rows = new Map()
+  readonly #announced: Rows = new Map()
+  readonly #woken: Rows = new Map()
   readonly #questions: Rows = new Map()
   readonly #permissions: Rows = new Map()
   readonly #seen: Rows = new Map()
@@ -58,6 +61,7 @@ export class OwnFold {
       this.#noteAgent(event, place)
       this.#noteOpening(event)
       this.#noteNotice(event, place)
+      this.#noteWake(event, place)
       this.#noteWait(event)
       this.#noteQuestion(event, place)
       this.#noteTrace(event)
@@ -126,6 +130,19 @@ export class OwnFold {
     this.#notices.set(joinKey(session, seq), { session, seq, about, text })
     const own = [...this.#notices].filter(([, notice]) => notice['session'] === session)
     for (const [key] of own.slice(0, Math.max(0, own.length - notices.kept))) this.#notices.delete(key)
+  }
+
+  #noteWake(event: Event, { seq, at }: Place): void {
+    const { session } = event
+    if (event.type === 'mail.announced')
+      for (const message of event.messages) {
+        const key = joinKey(session, message)
+        if (!this.#announced.has(key)) this.#announced.set(key, { session, message, seq })
+      }
+    if (event.type !== 'session.woken') return
+    this.#woken.set(joinKey(session, seq), { session, seq, at })
+    const own = [...this.#woken].filter(([, row]) => row['session'] === session)
+    for (const [key] of own.slice(0, Math.max(0, own.length - wakesKept))) this.#woken.delete(key)
   }
 
   #noteWait(event: Event): void {
@@ -221,6 +238,8 @@ export class OwnFold {
       ['waits', this.#waits],
       ['traced', this.#traced],
       ['notices', this.#notices],
+      ['announced', this.#announced],
+      ['woken', this.#woken],
       ['questions', this.#questions],
       ['permissions', this.#permissions],
       ['seen', this.#seen],

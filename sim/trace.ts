@@ -64,6 +64,9 @@ function describeEvent(event: Event): string {
     case 'message.declined':
     case 'message.died':
       return `${where} ${event.message}`
+    case 'mail.announced':
+    case 'session.woken':
+      return `${where} ${event.messages.join(', ')}`
     case 'call.steered':
     case 'session.cancelled':
     case 'session.forked':

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { Agent, AgentName, Label, SandboxMode } from './model/agent.ts'
 import { Json } from './model/json.ts'
 import { Limits } from './model/limits.ts'
+import { WakeSettings } from './model/wake.ts'
 
 const Server = z.strictObject({
   port: z.number().int().min(0).max(65_535).default(8283),
@@ -90,6 +91,7 @@ export const ConfigFile = z.strictObject({
     })
     .prefault({}),
   import: z.strictObject({ agents: z.array(z.string().min(1)).default([]) }).prefault({}),
+  wake: WakeSettings.prefault({}),
   tracing: z.strictObject({ enable: z.boolean().default(true) }).prefault({}),
   sandbox: z
     .strictObject({

@@ -160,7 +160,7 @@ async function start(base: Base): Promise<OpenLine> {
       continues,
       subagent,
       artifactKinds,
-      release: config?.mail.release ?? 'agents',
+      ...(config === null ? {} : { release: config.mail.release, wake: config.wake }),
       ...nodePorts(own, options.leaseMs),
       asks: options.asks ?? false,
       sampling: options.sampling ?? null,

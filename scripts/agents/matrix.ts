@@ -4,7 +4,15 @@ import { askProgram, type Ran } from './process.ts'
 import { agentPrograms, type AgentProgram } from './programs.ts'
 import { listRequests, scriptTurn, secret, waitFor, type Round, type World } from './world.ts'
 
-export const columns = ['cold start', 'sub_agent', 'refusal', 'mail', 'two sessions', 'cancel'] as const
+export const columns = [
+  'cold start',
+  'sub_agent',
+  'refusal',
+  'mail',
+  'two sessions',
+  'cancel',
+  'told of mail',
+] as const
 export type Column = (typeof columns)[number]
 
 /** What was found, or why not. */
@@ -73,6 +81,13 @@ export async function checkProgram(world: World, program: AgentProgram): Promise
     assert.ok(!seen.includes(session), `both sessions are ${session}`)
     return { 'two sessions': program.saysSession ? 'by its id' : 'by directory' }
   })
+  const { addHooks } = program
+  if (addHooks === undefined) row.cells['told of mail'] = { passed: true, text: 'only if it looks' }
+  else
+    await fill(row, ['told of mail'], async () => {
+      addHooks(world, world.server()?.url ?? '')
+      return { 'told of mail': await checkTold(world, program, world.directory(`${program.id}-told`)) }
+    })
   await fill(row, ['cancel'], async () => ({ cancel: await checkCancel(world, program, directory) }))
   return row
 }
@@ -163,3 +178,45 @@ async function checkCancel(world: World, program: AgentProgram, directory: strin
     await running.ended
   }
 }
+
+/**
+ * Mail that waits is announced with the prompt, without its text; a reply that comes while the program works makes
+ * it go on when it would rest, with the text.
+ */
+async function checkTold(world: World, program: AgentProgram, directory: string): Promise<string> {
+  const prompt = `Ask the peer and rest, ${program.id}`
+  const client = world.client()
+  const { sessionId: peer } = await client.sessions.create({ cwd: directory, agent: 'external' })
+  await client.mail.send({
+    from: peer,
+    session: `${program.clientName}@${directory}`,
+    message: 'a text that is only announced',
+  })
+  const woken = `Woken, ${program.id}`
+  scriptTurn(
+    world,
+    program,
+    prompt,
+    [{ tool: 'send-message', input: { session: peer, message: prompt } }],
+    'I rest',
+  )
+  world.fake.rules.splice(1, 0, { when: { user: 'a reply to your message' }, text: woken })
+  // The reply is there before the turn ends.
+  for (const rule of world.fake.rules) if (rule.text === 'I rest') rule.delayMs = restMs
+  const running = askProgram(program, world, directory, prompt)
+  const question = await waitFor('the question', async () =>
+    (await client.mail.inbox(peer)).messages.find(({ message }) => message.includes(prompt)),
+  )
+  await client.tools.use('buffer', { accept: question.id }, { session: peer })
+  await client.mail.send({ from: peer, reply: [question.id], message: 'the answer is 42' })
+  const ran = await running.ended
+  const [first] = listRequests(world, prompt)
+  const read = JSON.stringify(first?.body ?? {})
+  assert.ok(read.includes('a message waits'), 'its first request did not say that a message waits')
+  assert.ok(!read.includes('only announced'), 'the text of the message was shown')
+  const last = world.fake.requests.findLast(({ user }) => user.includes('a reply to your message'))
+  assert.ok(last?.user.includes('the answer is 42'), `it was not woken: ${ran.out}${ran.err}`)
+  assert.ok(ran.out.includes(woken), ran.out)
+  return 'yes, and woken'
+}
+const restMs = 3000

@@ -5,6 +5,7 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { claudeHooks } from '../../src/adapters/claude-code/hooks.ts'
 import { installPackage } from './install.ts'
 
 /** Where a program lives while it is tested, and the scripted model that it uses. */
@@ -34,6 +35,8 @@ export type AgentProgram = {
   env(place: AgentPlace): Record<string, string>
   /** One request, to its end, without a terminal. */
   ask(prompt: string): Command
+  /** Writes the hooks that tell it of its mail, as a user has them. Absent where it has none. */
+  addHooks?(place: AgentPlace, server: string): void
   /** Speaks ACP on standard input and output. Installs what it needs on first use. */
   acp(): Command
 }
@@ -83,6 +86,8 @@ const claude: AgentProgram = {
       '--allowedTools',
       'mcp__tieline',
     ),
+  addHooks: ({ home }, server) =>
+    write(join(home, '.claude', 'settings.json'), { hooks: claudeHooks(server) }),
   acp: () => node('@agentclientprotocol/claude-agent-acp', '0.99.1', 'dist/index.js'),
 }
 

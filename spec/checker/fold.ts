@@ -67,6 +67,8 @@ function foldOne(options: Options, state: State, event: Event): State {
         waits: state.waits.filter((id) => id !== turnNumber(event.target.replace('ses_e', '_'))),
       }
     case 'call.steered':
+    case 'mail.announced':
+    case 'session.woken':
     case 'session.cancelled':
     case 'session.forked':
     case 'message.drafted':

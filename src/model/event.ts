@@ -7,6 +7,7 @@ import { Json } from './json.ts'
 import { BoundBy } from './limits.ts'
 import { answered, asked } from './question.ts'
 import { Refusal } from './refusal.ts'
+import { Moment } from './wake.ts'
 
 const count = z.number().int().min(0)
 /** The id that an act gave itself: tried again, it has no second effect. */
@@ -278,6 +279,8 @@ export const Event = z.discriminatedUnion('type', [
   event('question.answered', answered),
   event('flow.seen', { flow: FlowId }),
   event('notice.raised', { about: z.string(), text: z.string() }),
+  event('mail.announced', { messages: z.array(MessageId), moment: Moment }),
+  event('session.woken', { messages: z.array(MessageId), reason: z.string() }),
 ])
 export type Event = z.infer<typeof Event>
 export type EventType = Event['type']

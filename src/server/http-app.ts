@@ -11,6 +11,7 @@ import { describeApi, docsRoutes } from './api-docs.ts'
 import { callRoutes } from './call-routes.ts'
 import type { SocketDoors } from './feed-socket.ts'
 import type { Guards } from './guards.ts'
+import { hookRoutes } from './hook-routes.ts'
 import { loggedPath } from './log-sink.ts'
 import { mailRoutes } from './mail-routes.ts'
 import { pageRoutes } from './page-routes.ts'
@@ -104,7 +105,15 @@ export async function mount(app: App, deps: Deps, guard: Guards, pageDir: string
         )
   })
   const describe = describeApi(app, deps.version)
-  for (const routes of [sessionRoutes, mailRoutes, callRoutes, questionRoutes, toolRoutes, statusRoutes])
+  for (const routes of [
+    sessionRoutes,
+    mailRoutes,
+    hookRoutes,
+    callRoutes,
+    questionRoutes,
+    toolRoutes,
+    statusRoutes,
+  ])
     routes(app, deps)
   pageRoutes(app, deps, pageDir)
   docsRoutes(app, describe)

@@ -5,6 +5,7 @@ import type { Event, EventOf, EventType, OpeningMessage } from '../model/event.t
 import { cancelKey, steerActKey, toTurnId, type Millis } from '../model/id.ts'
 import { noticePointsMax, noticesKeptMax } from '../model/limits.ts'
 import { preview } from '../model/text.ts'
+import { wakesKeptMax } from '../model/wake.ts'
 import { applyMail, prepareMailWrites, type MailEvent } from './apply-mail.ts'
 import { indexEntries } from './keyword-index.ts'
 
@@ -65,6 +66,12 @@ export function prepareWrites(db: DatabaseSync) {
     dropNotices: db.prepare(
       `delete from notices where session = ?1 and seq <=
         (select seq from notices where session = ?1 order by seq desc limit 1 offset ?2)`,
+    ),
+    announce: db.prepare(`${insert('announced', 'session, message, seq')} on conflict do nothing`),
+    wake: db.prepare(insert('woken', 'session, seq, at')),
+    dropWakes: db.prepare(
+      `delete from woken where session = ?1 and seq <=
+        (select seq from woken where session = ?1 order by seq desc limit 1 offset ?2)`,
     ),
     indexEntries: (session: string, count: number) => indexEntries(db, session, count),
     mail: prepareMailWrites(db),
@@ -213,6 +220,14 @@ const folds: { readonly [T in EventType]: Fold<T> } = {
   'notice.raised': (writes, { session, about, text }, seq) => {
     writes.notice.run(session, seq, about, preview(text, noticePointsMax))
     writes.dropNotices.run(session, noticesKeptMax)
+  },
+  'mail.announced': (writes, { session, messages }, seq) => {
+    for (const message of messages) writes.announce.run(session, message, seq)
+  },
+  // R11: as many as the limit of an hour can need.
+  'session.woken': (writes, { session }, seq, { at }) => {
+    writes.wake.run(session, seq, at)
+    writes.dropWakes.run(session, wakesKeptMax)
   },
 }
 

@@ -67,6 +67,8 @@ export function prepareFacts(db: DatabaseSync) {
           select 1 from up where id = ?5)`),
     target: prepare(`select ${session}, ${queued} from sessions s where s.id = ?`),
     notices: prepare('select seq, about, text from notices where session = ? order by seq desc limit +?'),
+    announced: prepare('select 1 from announced where session = ? and message = ?'),
+    woken: prepare('select count(*) from woken where session = ? and at > ?'),
     traced: prepare('select ended from traced where session = ? and key = ?'),
     question: prepare(
       `select q.turn, t.session, q.answer, q.answered_by, t.state

@@ -45,6 +45,14 @@ export function createTx(reading: Reading, events: Event[]): Tx {
       const raw = sql.traced.get(session, key) as RawArray | undefined
       return raw === undefined ? null : raw[0] === 1 ? 'ended' : 'begun'
     },
+    async announced(session, messages) {
+      needSession(session)
+      return new Set(messages.filter((id) => sql.announced.get(session, id) !== undefined))
+    },
+    async woken(session, since) {
+      needSession(session)
+      return Number((sql.woken.get(session, since) as RawArray | undefined)?.[0] ?? 0)
+    },
     message: async (id) => messageFacts(reading, id),
     async inbox(id, ask) {
       needSession(id)

@@ -143,11 +143,28 @@ create table seen (flow text primary key, seq integer not null) strict, without 
 create index turns_roots on turns (opened_seq) where caller is null;
 `
 
+/** Which mail a client's session was told of, and when one was made to go on. */
+const sixth = `
+create table announced (
+  session text not null, message text not null, seq integer not null, primary key (session, message)
+) strict, without rowid;
+create table woken (
+  session text not null, seq integer not null, at integer not null, primary key (session, seq)
+) strict, without rowid;
+`
+
 /** Applied in order; `user_version` counts those applied. Never edit a released one: add another. */
-export const migrations: readonly string[] = [`${first}\n${keywordSchema}`, second, third, fourth, fifth]
+export const migrations: readonly string[] = [
+  `${first}\n${keywordSchema}`,
+  second,
+  third,
+  fourth,
+  fifth,
+  sixth,
+]
 
 /** What `rebuild` empties and folds again. */
 export const viewTables = [
   'log_sessions sessions agents turns messages inboxes refused waits traced notices questions permissions',
-  'seen entries',
+  'seen announced woken entries',
 ].flatMap((names) => names.split(' '))

@@ -205,6 +205,7 @@ const adapters = [
   'model',
   'acp',
   'opencode',
+  'claude-code',
   'a2a',
   'host',
   'mcp',

@@ -154,6 +154,10 @@ function describeWork(event: Exclude<Event, MailEvent>, names: Names): string {
       return 'was seen by you'
     case 'notice.raised':
       return `notice: ${shorten(event.text)}`
+    case 'mail.announced':
+      return `was told of mail: ${oneLine(event.messages.join(', '))}`
+    case 'session.woken':
+      return `was made to go on: ${oneLine(event.reason)}`
   }
   return describeUnknown(event)
 }

@@ -13,6 +13,7 @@ import type { CallId, NodeId, SessionId, TurnId } from '../../model/id.ts'
 import type { Json } from '../../model/json.ts'
 import type { CountTokens } from '../../model/text.ts'
 import type { NodeView } from '../../wire/server.ts'
+import type { WakeSettings } from '../../model/wake.ts'
 import type { Alarm } from './alarm.ts'
 import type { KeptTime } from './kept-time.ts'
 import type { Acts, Agents, Clock, Driver, Ids } from './ports.ts'
@@ -37,6 +38,8 @@ export type Runtime = {
   place?: Place
   /** How long others wait for a node that says nothing any more. */
   leaseMs?: number
+  /** When open sessions of clients are told of their mail. */
+  wake?: WakeSettings
   /** Faults that no caller is left to hear of. */
   report: (fault: unknown) => void
   readonly node: NodeId

@@ -156,6 +156,10 @@ export type Tx = {
   notices(session: SessionId): Promise<Notices | null>
   /** How far a use of a tool by a program outside is on record. */
   traced(session: SessionId, key: string): Promise<'begun' | 'ended' | null>
+  /** Which of these messages a client's session was told of. */
+  announced(session: SessionId, messages: readonly MessageId[]): Promise<ReadonlySet<MessageId>>
+  /** How often a session was made to go on since then. */
+  woken(session: SessionId, since: Millis): Promise<number>
   message(id: MessageId): Promise<MessageFacts | null>
   /** What waits for a session. */
   inbox(session: SessionId, ask: InboxAsk): Promise<MessageRow[]>

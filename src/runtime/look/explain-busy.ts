@@ -69,6 +69,8 @@ function describeStep(event: StoredEvent['event'] | undefined): string {
     case 'wait.started':
     case 'wait.ended':
     case 'notice.raised':
+    case 'mail.announced':
+    case 'session.woken':
       return 'has begun and recorded nothing yet: it waits for its model or driver'
   }
 }

@@ -166,6 +166,8 @@ export async function transactThen<T>(
     question: async () => null,
     notices: async () => (call?.event.type === 'call.opened' ? (call.event.notices ?? null) : null),
     traced: async () => null,
+    announced: async () => new Set(),
+    woken: async () => 0,
     message: async () => null,
     inbox: async () => [],
     accepted: async () => null,

@@ -38,6 +38,7 @@ type PortName =
   | 'release'
   | 'place'
   | 'leaseMs'
+  | 'wake'
   | 'report'
 /** What a node is given from outside. */
 export type RuntimePorts = Pick<Runtime, PortName> & Partial<Pick<Runtime, 'continues'>>

@@ -38,6 +38,9 @@ const words: Words = {
   'wait.ended': (event, agent) => `${agent} waits no longer: ${event.reason}`,
   'question.asked': (event, agent) => `${agent} asks whether it may use ${event.tool}`,
   'question.answered': (event) => `the answer is ${event.answer} (${event.by})`,
+  'mail.announced': (event, agent) =>
+    `${agent} is told of ${event.messages.length === 1 ? 'a message' : `${event.messages.length} messages`}`,
+  'session.woken': (event, agent) => `${agent} is made to go on: ${shorten(event.reason)}`,
   'notice.raised': (event, agent) => `${agent} gets a notice: ${shorten(event.text)}`,
   'session.created': (event, _agent, named) => `a session of ${named(event.agent)} is made`,
 }
