@@ -9,7 +9,7 @@ import { writeTask } from './driver.ts'
 import { describeFault, isInjected, type Host } from './host.ts'
 import type { Checker } from './checker.ts'
 import { count } from './count.ts'
-import { playAccept, mailId, playSend } from './mail-work.ts'
+import { mailId, playAccept, playAnnounce, playSend } from './mail-work.ts'
 import type { MailAct, Plan, Root } from './plan.ts'
 import { startAt, type Scheduler } from './scheduler.ts'
 import type { SqliteStore } from '../src/store/sqlite.ts'
@@ -136,6 +136,7 @@ export class Clients {
     for (const twin of act.twin === true ? [0, 1] : [0]) {
       const name = `accept-${index}-${twin}`
       this.#try(act.node + twin, async (node) => {
+        await playAnnounce(node.runtime, act.of, index % 2 === 0 ? 'resting' : 'used')
         const { checker } = this.#world
         const told = checker.consult(({ asks, mail }) => asks.begin(name, mail.beginAccept(name, act)))
         const message = await playAccept(node.runtime, this.#world.store, act, name)

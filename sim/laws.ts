@@ -38,6 +38,7 @@ export function checkBefore(ledger: Ledger, event: Event, written: Written, limi
         ledger.mail.checkBefore(event) ??
         (opensTurn(event) ? checkQueue(ledger, event.session, limits) : null)
       )
+    case 'mail.announced':
     case 'message.released':
     case 'message.accepted':
     case 'message.answered':
@@ -59,7 +60,6 @@ export function checkBefore(ledger: Ledger, event: Event, written: Written, limi
     case 'question.answered':
     case 'flow.seen':
     case 'notice.raised':
-    case 'mail.announced':
     case 'session.woken':
       return null
   }

@@ -20,6 +20,7 @@ export class MailLedger {
   readonly letters = new Map<string, Letter>()
   readonly acts = new Map<string, string>()
   readonly #drafts = new Set<string>()
+  readonly #announced = new Set<string>()
 
   get waiting(): Letter[] {
     return [...this.letters.values()].filter(({ state }) => state === 'waiting')
@@ -28,6 +29,7 @@ export class MailLedger {
   get = (message: string): Letter | undefined => this.letters.get(stripPrefix(message))
 
   checkBefore(event: Event): Broken {
+    if (event.type === 'mail.announced') return this.#checkAnnounced(event)
     if (event.type === 'message.accepted') return this.#checkAccept(event)
     if (event.type === 'message.delivered') return this.#checkDelivery(event)
     const letter = 'message' in event ? this.get(event.message) : undefined
@@ -51,6 +53,14 @@ export class MailLedger {
     return null
   }
 
+  /** K1 */
+  #checkAnnounced({ session, messages }: EventOf<'mail.announced'>): Broken {
+    const again = messages.find((message) => this.#announced.has(`${session} ${message}`))
+    if (again !== undefined) return `K1: ${again} is announced to ${session} a second time`
+    const over = messages.find((message) => this.get(message)?.state !== 'waiting')
+    return over === undefined ? null : `K1: ${over} is announced to ${session}, and does not wait`
+  }
+
   #checkAccept({ message, session, act }: EventOf<'message.accepted'>): Broken {
     const letter = this.get(message)
     if (letter === undefined) return `M1: ${message} is accepted and was never sent`
@@ -71,6 +81,8 @@ export class MailLedger {
 
   apply(event: Event): void {
     const letter = 'message' in event ? this.get(event.message) : undefined
+    if (event.type === 'mail.announced')
+      for (const message of event.messages) this.#announced.add(`${event.session} ${message}`)
     if (event.type === 'message.drafted') this.#drafts.add(stripPrefix(event.message))
     if (event.type === 'message.sent')
       this.letters.set(stripPrefix(event.message), {

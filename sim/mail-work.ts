@@ -3,6 +3,8 @@
  * same moment on two nodes, and try again when they get no answer.
  */
 import { isRefusal } from '../src/model/refusal.ts'
+import type { Moment } from '../src/model/wake.ts'
+import { announceMail } from '../src/runtime/mail/announce.ts'
 import { acceptMail } from '../src/runtime/mail/mail-inbox.ts'
 import { releaseMail, releasing } from '../src/runtime/mail/drafts.ts'
 import { sendMail } from '../src/runtime/mail/mail.ts'
@@ -47,6 +49,13 @@ async function release(runtime: Runtime, id: string): Promise<string> {
     { id, read: null },
   )
   return isRefusal(released) ? released.code : 'released'
+}
+
+/** Twice at once, as two hooks of one program: each message is told once. */
+export async function playAnnounce(runtime: Runtime, of: number, moment: Moment): Promise<void> {
+  const session = getMainSession(nameAgent(of))
+  const place = { session, inbox: null }
+  await Promise.all([announceMail(runtime, place, moment), announceMail(runtime, place, moment)])
 }
 
 /** Null where nothing was accepted. */

@@ -2,6 +2,7 @@
  * The simulated world: several real nodes on one real store in memory, on virtual time, with the faults of a
  * plan.
  */
+import { WakeSettings } from '../src/model/wake.ts'
 import { inlineSchemas } from '../src/adapters/schemas/schemas.ts'
 import type { Event } from '../src/model/event.ts'
 import { boundaryFrom } from '../src/model/frame.ts'
@@ -176,6 +177,7 @@ export class World {
       summarise: async (_, __, entries) => summarise(entries.length),
       describeWorkspace: async () => ({ text: '' }),
       schemas: inlineSchemas,
+      wake: WakeSettings.parse({ default: 'wake', perHour: 2 }),
       subagent: null,
       asks: this.#plan.kind === 'desk',
       report: (fault) => this.#reported(fault),

@@ -81,11 +81,10 @@ export async function checkProgram(world: World, program: AgentProgram): Promise
     assert.ok(!seen.includes(session), `both sessions are ${session}`)
     return { 'two sessions': program.saysSession ? 'by its id' : 'by directory' }
   })
-  const { addHooks } = program
-  if (addHooks === undefined) row.cells['told of mail'] = { passed: true, text: 'only if it looks' }
+  if (program.addHooks === undefined) row.cells['told of mail'] = { passed: true, text: 'only if it looks' }
   else
     await fill(row, ['told of mail'], async () => {
-      addHooks(world, world.server()?.url ?? '')
+      program.addHooks?.(world, world.server()?.url ?? '')
       return { 'told of mail': await checkTold(world, program, world.directory(`${program.id}-told`)) }
     })
   await fill(row, ['cancel'], async () => ({ cancel: await checkCancel(world, program, directory) }))

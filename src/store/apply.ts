@@ -5,8 +5,8 @@ import type { Event, EventOf, EventType, OpeningMessage } from '../model/event.t
 import { cancelKey, steerActKey, toTurnId, type Millis } from '../model/id.ts'
 import { noticePointsMax, noticesKeptMax } from '../model/limits.ts'
 import { preview } from '../model/text.ts'
-import { wakesKeptMax } from '../model/wake.ts'
 import { applyMail, prepareMailWrites, type MailEvent } from './apply-mail.ts'
+import { applyWake, prepareWakeWrites, type WakeEvent } from './apply-wake.ts'
 import { indexEntries } from './keyword-index.ts'
 
 /** Statements by name, prepared once. What is often decided together is written together. */
@@ -67,14 +67,9 @@ export function prepareWrites(db: DatabaseSync) {
       `delete from notices where session = ?1 and seq <=
         (select seq from notices where session = ?1 order by seq desc limit 1 offset ?2)`,
     ),
-    announce: db.prepare(`${insert('announced', 'session, message, seq')} on conflict do nothing`),
-    wake: db.prepare(insert('woken', 'session, seq, at')),
-    dropWakes: db.prepare(
-      `delete from woken where session = ?1 and seq <=
-        (select seq from woken where session = ?1 order by seq desc limit 1 offset ?2)`,
-    ),
     indexEntries: (session: string, count: number) => indexEntries(db, session, count),
     mail: prepareMailWrites(db),
+    wake: prepareWakeWrites(db),
   }
 }
 export type Writes = ReturnType<typeof prepareWrites>
@@ -151,6 +146,8 @@ type Fold<T extends EventType> = (writes: Writes, event: EventOf<T>, seq: number
 
 const foldMail = (writes: Writes, event: MailEvent, seq: number, { at }: Batch): void =>
   applyMail(writes.mail, event, at, seq)
+const foldWake = (writes: Writes, event: WakeEvent, seq: number, { at }: Batch): void =>
+  applyWake(writes.wake, event, seq, at)
 
 /** What each event changes. */
 const folds: { readonly [T in EventType]: Fold<T> } = {
@@ -221,14 +218,8 @@ const folds: { readonly [T in EventType]: Fold<T> } = {
     writes.notice.run(session, seq, about, preview(text, noticePointsMax))
     writes.dropNotices.run(session, noticesKeptMax)
   },
-  'mail.announced': (writes, { session, messages }, seq) => {
-    for (const message of messages) writes.announce.run(session, message, seq)
-  },
-  // R11: as many as the limit of an hour can need.
-  'session.woken': (writes, { session }, seq, { at }) => {
-    writes.wake.run(session, seq, at)
-    writes.dropWakes.run(session, wakesKeptMax)
-  },
+  'mail.announced': foldWake,
+  'session.woken': foldWake,
 }
 
 type Start = { state: 'running' | 'queued'; node: string | null; epoch: number; until: number }

@@ -108,6 +108,7 @@ test('every kind of event has words, also one of a later version', () => {
     question: 'q',
     answer: 'allow',
     by: 'user',
+    messages: ['msg_1'],
   }
   const types = [...Event.options.map((option): EventType => option.shape.type.value), 'later.happened']
   expect(
