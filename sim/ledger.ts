@@ -35,10 +35,7 @@ export type LedgerTurn = {
   keys: Set<string>
   /** Whether its present run has recorded something, or was stopped in good order. */
   did: boolean
-  /**
-   * How many of its runs, one after the other up to the present one, ended with their process and had neither
-   * recorded nor awaited anything.
-   */
+  /** How many of its newest runs in a row ended with their process, and recorded and awaited nothing. */
   quietRuns: number
 }
 
