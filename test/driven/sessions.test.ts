@@ -51,7 +51,7 @@ test('text of an old conversation that comes after it was loaded is not taken fo
   const session = await openSession(world)
   await talk(world, session, 'say one')
   // It dies at its second prompt, is loaded again, and goes on replaying for a while.
-  const output = await talk(world, session, 'say two')
+  const output = await talk(world, session, 'wait 600\nsay two')
   expect(output).not.toContain('old:')
   expect(output).toContain('two')
 })

@@ -101,11 +101,9 @@ async function open(options: OpenOptions): Promise<Conversation> {
   refuseVersion(initialized, options)
   const canLoad = readAt(initialized, 'agentCapabilities', 'loadSession') === true
   const session = await openSession(ask, options, canLoad)
-  if (session.loaded && quirks.replaysAfterLoad)
-    for (let waited = 0; waited < quietMsMax; waited += quietMs / 3) {
-      if (clock.elapsed() - heardAt >= quietMs) break
-      await clock.sleep(quietMs / 3, options.signal)
-    }
+  // Quiet counts from here: what took long was the start.
+  heardAt = clock.elapsed()
+  if (session.loaded && quirks.replaysAfterLoad) await untilQuiet(options, () => heardAt)
   await setMode(ask, options, session)
   const { id, loaded } = session
   return {
@@ -136,6 +134,13 @@ async function open(options: OpenOptions): Promise<Conversation> {
       await process.stop()
       connection.close()
     },
+  }
+}
+
+async function untilQuiet({ clock, signal }: OpenOptions, heardAt: () => number): Promise<void> {
+  for (let waited = 0; waited < quietMsMax; waited += quietMs / 3) {
+    if (clock.elapsed() - heardAt() >= quietMs) return
+    await clock.sleep(quietMs / 3, signal)
   }
 }
 
