@@ -40,7 +40,9 @@ export async function runDemo(input: CommandInput): Promise<number> {
       await watch.close()
     }
     const { success, output, outcome, error } = report
-    const text = `\n${renderReport(report).join('\n')}\n${edge}`
+    const program = nameProgram(input)
+    const next = `The same with your own agents (Claude Code, Codex, OpenCode …): ${program} up`
+    const text = `\n${renderReport(report).join('\n')}\n${edge}\n${next}`
     printResult(input, report, text, success ? output : describeEnd(outcome, error))
     if (live && !signal.aborted) await stayUp(input, served.url, dataDir)
     return success ? 0 : 1
@@ -49,10 +51,13 @@ export async function runDemo(input: CommandInput): Promise<number> {
   }
 }
 
+/** Started by npm, the user has no such command of their own yet. */
+const nameProgram = ({ env }: CommandInput): string =>
+  env['npm_execpath'] === undefined ? 'tieline' : 'npx tieline'
+
 /** Runs until Ctrl-C. */
 async function stayUp(input: CommandInput, url: string, dataDir: string): Promise<void> {
-  // Started by npm, the user has no such command of their own yet.
-  const program = input.env['npm_execpath'] === undefined ? 'tieline' : 'npx tieline'
+  const program = nameProgram(input)
   input.out.write(`The server stays up, so that you can look around:
   ${url}
   ${program} tail --data-dir ${dataDir}
