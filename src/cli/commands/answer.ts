@@ -7,7 +7,7 @@ export const answer: Command = {
   words: ['<question>', 'allow|deny'],
   help: 'Answers a permission question, once or for the whole session',
   flags: {
-    session: { help: 'with allow: also for what the session asks later about the same tool' },
+    'for-session': { help: 'with allow: also for what the session asks later about the same tool' },
     reason: { value: 'TEXT', help: 'with deny: why, which the agent reads' },
   },
   more: `
@@ -15,12 +15,12 @@ export const answer: Command = {
 first answer counts.`,
   examples: [
     'tieline answer last allow',
-    'tieline answer 3f9c allow --session',
+    'tieline answer 3f9c allow --for-session',
     'tieline answer 3f9c deny --reason "Keep the old files"',
   ],
   async run(input: CommandInput): Promise<number> {
     const [question = '', word = ''] = input.words
-    const given = readAnswer(word, input.flags['session'] === true, flagText(input.flags['reason']))
+    const given = readAnswer(word, input.flags['for-session'] === true, flagText(input.flags['reason']))
     return withServer(input, async ({ client }) => {
       const answered = await client.questions.answer(question, given, { signal: input.signal })
       const scope = given.scope === 'session' ? ', for the rest of its session' : ''
@@ -34,7 +34,7 @@ first answer counts.`,
 /** What belongs together; exported for its test. */
 export function readAnswer(word: string, session: boolean, reason: string | undefined) {
   if (word !== 'allow' && word !== 'deny') throw new UsageError(`"${word}" is no answer: say allow or deny.`)
-  if (session && word === 'deny') throw new UsageError('--session goes with allow only.')
+  if (session && word === 'deny') throw new UsageError('--for-session goes with allow only.')
   if (reason !== undefined && word === 'allow') throw new UsageError('--reason goes with deny only.')
   return {
     answer: word,

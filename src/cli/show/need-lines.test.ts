@@ -95,7 +95,7 @@ test('a run ends with its short id and a link, or with the command where the ser
 test('what does not go together is refused', () => {
   expect(readAnswer('allow', true, undefined)).toEqual({ answer: 'allow', scope: 'session' })
   expect(readAnswer('deny', false, 'no')).toEqual({ answer: 'deny', reason: 'no' })
-  expect(() => readAnswer('deny', true, undefined)).toThrow('--session')
+  expect(() => readAnswer('deny', true, undefined)).toThrow('--for-session')
   expect(() => readAnswer('allow', false, 'x')).toThrow('--reason')
   expect(() => readAnswer('maybe', false, undefined)).toThrow('allow or deny')
 })

@@ -18,7 +18,7 @@ export function describeActs(need: Need): string {
   switch (need.kind) {
     case 'question': {
       const id = shortQuestion(need.id)
-      return `tieline answer ${id} allow   (or: allow --session, deny --reason "…")`
+      return `tieline answer ${id} allow   (or: allow --for-session, deny --reason "…")`
     }
     case 'draft':
       return `tieline inbox --release ${need.id}   (or: --decline ${need.id})`
