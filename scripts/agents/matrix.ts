@@ -218,4 +218,4 @@ async function checkTold(world: World, program: AgentProgram, directory: string)
   assert.ok(ran.out.includes(woken), ran.out)
   return 'yes, and woken'
 }
-const restMs = 3000
+const restMs = 8000
