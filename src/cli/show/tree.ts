@@ -107,6 +107,8 @@ export function foldEvent(tree: Tree, { event, at }: Happened): Tree {
     case 'session.cancelled':
     case 'flow.seen':
     case 'call.steered':
+    case 'mail.announced':
+    case 'session.woken':
     case 'turn.suspended':
     case 'session.forked':
     case 'message.drafted':
