@@ -51,7 +51,7 @@ test.each([
 ])(
   'the planted bug %s is found',
   async (name) => {
-    expect((await findBug(name, 200)).plans).not.toBeNull()
+    expect((await findBug(name, 400)).plans).not.toBeNull()
   },
   60_000,
 )
