@@ -12,6 +12,8 @@ import type { Act, CallAct, Plan, Script } from './plan.ts'
 
 export type Observer = {
   count(what: string): void
+  /** The driver of a turn begins; what is returned is called at its end. */
+  begins(turn: TurnId, signal: AbortSignal): () => void
   /** A caller asks, and is given the result of a call; `text` is null where it is not shown as it is. */
   asks(turn: TurnId, call: CallAct, task: string): void
   result(call: string, outcome: string, text: string | null): void
@@ -56,8 +58,13 @@ export function scriptDriver(plan: Plan, clock: Clock, observer: Observer): Driv
         iterations: 0,
       }
       if (script === undefined) return makeOutcome(run, 'failed', '', 'there is no such script')
-      for (const act of script.acts) await perform(run, act)
-      return finish(run, script)
+      const end = observer.begins(turn.turn.id, signal)
+      try {
+        for (const act of script.acts) await perform(run, act)
+        return await finish(run, script)
+      } finally {
+        end()
+      }
     },
   }
 }

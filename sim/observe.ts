@@ -12,6 +12,7 @@ const isExpected = (fault: unknown): boolean =>
 
 export const observe = (checker: Checker, node: NodeId, counts: Map<string, number>): Observer => ({
   count: (what) => count(counts, what),
+  begins: (turn, signal) => checker.oracle.activations.begin(turn, node, signal),
   asks: (turn, act, task) => checker.oracle.askCall(turn, { act, task }),
   result: (call, outcome, text) => checker.checkAnswered(call, outcome, text),
   thinks: (turn) => checker.note(checker.consult((oracle) => oracle.checkThinking(turn, node))),

@@ -16,6 +16,7 @@ import type { Limits } from '../../src/model/limits.ts'
 import type { Broken, Ledger } from '../ledger.ts'
 import { getMainSession, nameAgent } from '../agents.ts'
 import type { Plan, Root } from '../plan.ts'
+import { Activations } from './activations.ts'
 import { Answers } from './answers.ts'
 import { checkGranted, checkRoot } from './deadlines.ts'
 import { Effects } from './effects.ts'
@@ -31,6 +32,7 @@ export class Oracle {
   readonly facts = new Facts()
   readonly answers = new Answers()
   readonly effects = new Effects()
+  readonly activations = new Activations()
   readonly asks = new OpenAsks()
   readonly mail: MailAsks
   readonly limits: Limits
@@ -86,6 +88,7 @@ export class Oracle {
       this.#checkOne(event, at) ??
       this.answers.apply(this.ledger, event) ??
       this.effects.apply(event) ??
+      this.activations.check(event) ??
       this.mail.checkBefore(event) ??
       this.#notices.apply(this.ledger, this.facts, event)
     this.facts.apply(event)
