@@ -190,10 +190,10 @@ export class World {
         // A node that cannot reach the store at its start is started again, as its host's keeper would.
         if (!isInjected(error)) this.checker.fail(`fault: a node did not start: ${String(error)}`)
         this.scheduler.after(500, `start ${host.index}`, () => {
-          if (host.life === life && host.up) {
-            host.up = false
-            this.#start(host)
-          }
+          if (host.life !== life || !host.up) return
+          // In a process of its own: nothing of the one that did not start goes on.
+          host.crash()
+          this.#start(host)
         })
       },
     )
