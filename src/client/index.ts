@@ -34,7 +34,7 @@ export type { Json } from '../model/json.ts'
 export type { Refusal, RefusalCode } from '../model/refusal.ts'
 export type { AgentView } from '../wire/agents.ts'
 export type { ProjectView } from '../wire/projects.ts'
-export type { CallAnswer, CallRecord, Calls, ListedCall, NewCall } from '../wire/calls.ts'
+export type { CallAnswer, CallRecord, Calls, ListedCall, NewCall, Steered } from '../wire/calls.ts'
 export type {
   ExplainedEnd,
   ExplainedMessage,

@@ -1,7 +1,7 @@
 /** Commands beside a running server. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, expect, test, vi } from 'vitest'
@@ -138,9 +138,16 @@ test('tail ends when its reader has gone, though nothing more happens', async ()
 
 test('a server can be named by its address, and a wrong address is reported', async () => {
   const elsewhere = project()
-  expect(await cli(elsewhere.cwd, 'call', 'helper', 'x', '--server', url, '--quiet')).toMatchObject({
+  const below = join(place.cwd, 'below')
+  mkdirSync(below)
+  expect(await cli(below, 'call', 'helper', 'x', '--server', url, '--quiet')).toMatchObject({
     code: 0,
     out: 'hello 世界\n',
+  })
+  // Its own project counts there, and the user of that server has not agreed to it.
+  expect(await cli(elsewhere.cwd, 'call', 'helper', 'x', '--server', url)).toMatchObject({
+    code: 1,
+    err: expect.stringContaining(elsewhere.cwd) as unknown,
   })
   expect(existsSync(elsewhere.data)).toBe(false)
   expect(await cli(elsewhere.cwd, 'calls', '--server', 'http://127.0.0.1:9')).toMatchObject({

@@ -143,7 +143,12 @@ describe('a conversation of answers with a million units each', () => {
     // The page has other types around it than these tests.
     const file = new URL('../../web/src/conversation/history.ts', import.meta.url).href
     const { openHistory } = (await import(file)) as { openHistory: (live: object, id: string) => PageHistory }
-    const live = { client, topics: { touch: () => undefined }, onEvent: () => () => undefined }
+    const live = {
+      client,
+      topics: { touch: () => undefined },
+      onEvent: () => () => undefined,
+      connection: () => ({ state: 'open' }),
+    }
     const history = openHistory(live, id)
     await until(() => history.total() !== null)
     expect(history.total()).toBe(turns * 2)

@@ -34,7 +34,7 @@ test.skipIf(isBlind)(
     })
     const { sessionId } = await site.create({ agent: 'slow', initialMessage: 'Go.' })
     const { page, faults } = await openPage(await newContext(), site.url, `#/sessions/${sessionId}`)
-    await page.getByText('Go.').waitFor()
+    await page.locator('.entry').getByText('Go.').waitFor()
     await page.locator('.streaming').waitFor()
     await page.evaluate(countAtOnce)
     gate.open('begin')

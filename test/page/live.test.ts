@@ -65,7 +65,7 @@ test.skipIf(isBlind)(
     })
     const { sessionId } = await site.create({ agent: 'slow', initialMessage: 'Go.' })
     const { page, faults } = await openPage(await newContext(), site.url, `#/sessions/${sessionId}`)
-    await page.getByText('Go.').waitFor()
+    await page.locator('.entry').getByText('Go.').waitFor()
     gate.open('begin')
     await page.getByText('I have begun.').waitFor()
     await gate.reached('end')

@@ -157,7 +157,7 @@ describe('tieline run', () => {
       code: 0,
       stdout: 'hello 世界\n',
       stderr: expect.stringMatching(
-        /^boss calling helper with task: Now: Go\.\nhelper returned: SUCCESS \(\d+ tokens, 0s\)\n$/,
+        /^boss calling helper with task: Now: Go\.\nhelper returned: SUCCESS \(\d+ tokens, 0s\)\nflow \w+ .*\n$/,
       ) as unknown,
     })
     expect(await cli('run', 'Go.', ...flags, '--quiet')).toEqual({
