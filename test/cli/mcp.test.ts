@@ -81,7 +81,7 @@ test('a client starts no server with a file that lies in its directory', async (
   process.kill(pid, 'SIGTERM')
   mcp.child.stdin.end()
   await mcp.ended
-  expect(mcp.out()).toContain('There is no agent')
+  expect(mcp.out()).toContain('which is not used')
   expect([config, existsSync(join(cwd, 'other'))]).toEqual([
     join(cwd, 'xdg', 'tieline', 'tieline.json'),
     false,

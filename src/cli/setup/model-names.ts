@@ -87,7 +87,8 @@ function describeList(
   { kind, baseURL }: Provider,
   key: string,
 ): { url: string; headers: Record<string, string> } {
-  const at = (usual: string): string => (baseURL ?? usual).replace(/\/+$/, '')
+  const at = (usual: string): string =>
+    baseURL?.endsWith('/') === true ? baseURL.slice(0, -1) : (baseURL ?? usual)
   if (kind === 'anthropic')
     return {
       url: `${at('https://api.anthropic.com/v1')}/models?limit=1000`,

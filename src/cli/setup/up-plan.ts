@@ -39,7 +39,7 @@ const askVersion = (program: string, { versionArgs }: Preset, at: Surroundings):
   new Promise((resolve) => {
     const env = at.env as NodeJS.ProcessEnv
     execFile(program, [...versionArgs], { timeout: versionMsMax, env }, (error, out) =>
-      resolve(error === null ? (/\d+\.\d+(?:\.\d+)?/.exec(out)?.[0] ?? null) : null),
+      resolve(error === null ? (/\d{1,6}\.\d{1,6}(?:\.\d{1,6})?/.exec(out)?.[0] ?? null) : null),
     )
   })
 
