@@ -140,7 +140,13 @@ describe('before events are written', () => {
         .filter(([name, field]) => !ownFields.has(name) && field.safeParse(undefined).success)
         .map(([name]) => `${option.shape.type.value}.${name}`),
     )
-    const found = ['message.sent.use', 'call.opened.notes']
+    // How far an answer reaches is one of a few words.
+    const found = [
+      'message.sent.use',
+      'call.opened.notes',
+      'question.answered.reason',
+      'question.answered.scope',
+    ]
     expect(optional.filter((name) => !name.endsWith('.notices') && !found.includes(name))).toEqual([])
     const letter: Event = {
       type: 'message.sent',
@@ -176,6 +182,16 @@ describe('before events are written', () => {
         guard.clean([{ ...letter, notices: { upTo: 1, texts: [{ about: 'ses_b', text: shaped }] } }]),
       ),
     ).not.toContain(shaped)
+    const answered: Event = {
+      type: 'question.answered',
+      session: 'ses_a',
+      turn: 'turn_a',
+      question: 'q',
+      answer: 'deny',
+      by: 'user',
+    }
+    expect(guard.clean([answered])).toBeNull()
+    expect(JSON.stringify(guard.clean([{ ...answered, reason: shaped }]))).not.toContain(shaped)
   })
 
   test('a secret that a model gives in place of an agent is masked in the refusal of its call', () => {

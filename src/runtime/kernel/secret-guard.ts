@@ -151,7 +151,7 @@ function cleanCheck(masker: Masker): (events: readonly Event[], look: Looking) =
 }
 
 /** Free text that is not in every event of its type. */
-const optionalFields = ['notices', 'use']
+const optionalFields = ['notices', 'use', 'reason']
 
 /** Undefined for what is not common. */
 function checkCommon(event: Event, check: (value: unknown, name: string) => boolean): boolean | undefined {
