@@ -1,17 +1,22 @@
 /** Counts what happens in a run: every type of event, every code of a refusal. A full run must have all of them. */
-import { Event } from '../src/model/event.ts'
+import { Event, type EventType } from '../src/model/event.ts'
 import { Refusal, type RefusalCode } from '../src/model/refusal.ts'
 import { count } from './count.ts'
 
-export const eventNames = Event.options.map((option) => option.shape.type.value)
 const codes: ReadonlySet<string> = new Set(Refusal.options.map((option) => option.shape.code.value))
 
-/** Codes that nothing in the simulated world can return, and why. */
-export const unreachable: Partial<Record<RefusalCode, string>> = {
+/** Codes and events that nothing in the simulated world can lead to, and why. */
+export const unreachable: Partial<Record<RefusalCode | EventType, string>> = {
   not_authenticated: 'only the HTTP server asks for tokens, and it is not simulated',
   project_untrusted: 'only configuration files lead to it, and the simulated world has none',
   cannot_restrict: 'only the launcher of sandboxes returns it, and no processes are simulated',
+  agent_unavailable: 'only programs and providers can be unavailable, and neither is simulated',
+  'call.steered':
+    'only the loop of models and driven programs take a word meanwhile; simulated agents are neither',
 }
+export const eventNames = Event.options
+  .map((option) => option.shape.type.value)
+  .filter((name) => !(name in unreachable))
 export const refusalNames = [...codes].filter((code) => !(code in unreachable))
 /** How deep calls go, and how many nodes there are. */
 export const sizeNames = ['depth.5', 'nodes.1', 'nodes.2', 'nodes.3', 'nodes.4']
