@@ -8,12 +8,15 @@ import type { NodeId, TurnId } from '../src/model/id.ts'
 import type { RuntimePorts } from '../src/runtime/sessions/runtime.ts'
 import type { Due, EntryPage, Key, Tx } from '../src/runtime/kernel/store-port.ts'
 import type { SqliteStore } from '../src/store/sqlite.ts'
+import type { Plan } from './plan.ts'
 
 export type Bug = {
   readonly name: string
   /** What the checker should say first. */
   readonly law: string
   readonly says: string
+  /** Plans in which it can show; all of them unless given. */
+  shows?(plan: Plan): boolean
   open?(facts: OpenFacts, node: NodeId): OpenFacts
   activation?(facts: Activation, turn: TurnId, node: NodeId): Activation
   turn?(facts: TurnFacts): TurnFacts

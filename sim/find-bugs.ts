@@ -19,9 +19,12 @@ export async function findBug(name: string, plansMax: number, from = 1): Promise
   const make = plantedBugs.find((candidate) => candidate().name === name)
   if (make === undefined)
     throw new Error(`no planted bug is called ${name}; there are ${bugNames.join(', ')}`)
-  const { law, says } = make()
-  for (let plans = 1; plans <= plansMax; plans += 1) {
-    const { failure } = await play(makePlan(from + plans - 1), make())
+  const { law, says, shows } = make()
+  for (let seed = from, plans = 0; plans < plansMax; seed += 1) {
+    const plan = makePlan(seed)
+    if (shows?.(plan) === false) continue
+    plans += 1
+    const { failure } = await play(plan, make())
     if (failure?.startsWith(`${law}:`) === true) return { name, law, says, plans, failure }
   }
   return { name, law, says, plans: null, failure: '' }

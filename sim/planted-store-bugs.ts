@@ -21,8 +21,10 @@ export const storeBugs: readonly (() => Bug)[] = [
   }),
   () => ({
     name: 'wall-limits',
-    law: 'R6',
+    law: 'R4',
     says: 'limits are kept by the clock on the wall',
+    // A limit that another process goes on with is kept by that clock in any case.
+    shows: ({ nodes, faults }) => nodes === 1 && faults.some(({ kind }) => kind === 'clock'),
     ports: (ports) => ({ ...ports, clock: { ...ports.clock, elapsed: () => ports.clock.now() } }),
   }),
 ]
