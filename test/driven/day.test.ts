@@ -23,8 +23,9 @@ test('a hundred driven sessions leave no descriptor, process or memory behind', 
   await round(0, 8)
   const [descriptors, handles] = [openDescriptors(), process.getActiveResourcesInfo().length]
   await round(8, sessionsOfTheDay)
-  expect(openDescriptors()).toBeLessThanOrEqual(descriptors + 2)
-  expect(process.getActiveResourcesInfo().length).toBeLessThanOrEqual(handles + 4)
+  // A few connections linger for a moment. What each session left behind would be ninety.
+  await expect.poll(openDescriptors).toBeLessThanOrEqual(descriptors + 8)
+  await expect.poll(() => process.getActiveResourcesInfo().length).toBeLessThanOrEqual(handles + 8)
 }, 240_000)
 
 test('persistent sessions that rest are closed, the longest first, and open again with what they kept', async () => {
