@@ -16,7 +16,7 @@ export type Bug = {
   readonly law: string
   readonly says: string
   /** Plans in which it can show; all of them unless given. */
-  shows?(plan: Plan): boolean
+  readonly shows?: (plan: Plan) => boolean
   open?(facts: OpenFacts, node: NodeId): OpenFacts
   activation?(facts: Activation, turn: TurnId, node: NodeId): Activation
   turn?(facts: TurnFacts): TurnFacts
