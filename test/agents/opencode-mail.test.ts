@@ -75,7 +75,7 @@ test('the answer goes back as a reply, once: not where the model has replied its
   expect(await w.client.mail.get('m1')).toMatchObject({ status: 'answered' })
 })
 
-test('what was accepted inside opencode comes as the next prompt, and the model is told so', async () => {
+test('buffer accept said both to answer with reply and not to answer now: two replies went out', async () => {
   const w = await world(async ({ text }) => (text.includes('question') ? 'an answer' : 'ok'))
   const a = await session(w, 'a')
   const b = await session(w, 'b')
@@ -87,6 +87,7 @@ test('what was accepted inside opencode comes as the next prompt, and the model 
   })
   await expect.poll(() => w.memory.texts('a').some((text) => text.includes('an answer'))).toBe(true)
   expect(await ended(w.client, a)).toBe('ok')
+  expect(w.memory.texts('a').filter((text) => text.includes('an answer'))).toHaveLength(1)
 })
 
 test('what is accepted while another message waits for the user is handed over at once', async () => {
