@@ -94,7 +94,8 @@ const words: { [Code in RefusalCode]: (refusal: Extract<Refusal, { code: Code }>
     if (r.given === nothingGiven) return `${r.field} is missing: it must be ${right}. Add it and try again.`
     return `${r.field}: ${r.given} was given, but it must be ${right}. Correct it and try again.`
   },
-  self_call: (r) => `An agent cannot call itself (${r.agent}). Do this part yourself, or call another agent.`,
+  self_call: (r) =>
+    `An agent cannot call itself or write to itself (${r.agent}). Do this part yourself, or turn to another agent.`,
   reply_not_addressed: (r) =>
     `Message ${r.message} was not addressed to you and accepted by you, so you cannot reply to it. ` +
     'Send a new message instead.',

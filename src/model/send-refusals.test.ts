@@ -63,7 +63,7 @@ const refusals: readonly [string, More, Refusal][] = [
   [
     'a client to itself',
     { request: { client: 'ses_target' }, facts: { sender: null } },
-    { code: 'self_call', agent: 'a session' },
+    { code: 'self_call', agent: 'ses_target' },
   ],
   [
     'no nested calls',

@@ -99,7 +99,9 @@ function takes({ kind }: SessionRow, { inbox }: SendRequest, { pending }: SendFa
 
 function self(request: SendRequest, { sender }: SendFacts): Refusal | null {
   const from = sender?.session.id ?? request.client
-  return from === request.target ? { code: 'self_call', agent: sender?.session.agent ?? 'a session' } : null
+  return from === request.target
+    ? { code: 'self_call', agent: sender?.session.agent ?? request.target }
+    : null
 }
 
 function permission(

@@ -106,7 +106,8 @@ function describeWrites({ name, tools }: Agent): string[] {
 
 /** One line for those who have no terminal to be asked on. */
 export function describeUnused({ file, state, problem }: UnusedFile): string {
-  const mistake = problem === null ? '' : `; correct this first: ${problem.split('\n')[0] ?? ''}`
+  const mistake =
+    problem === null ? '' : `; correct this first: ${(problem.split('\n')[0] ?? '').replace(/\.$/, '')}`
   return `${file} is not used: ${whyUntrusted[state]}. Look at it, then run "tieline trust" in its directory${mistake}.`
 }
 

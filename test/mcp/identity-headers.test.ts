@@ -45,7 +45,8 @@ const list = async (client: Client): Promise<{ you: string; cwd: string }> => {
 test('all sessions of one client over HTTP shared one of ours, in the directory of the server', async () => {
   const { directory, start } = await openServer()
   const [api, web] = [join(directory, 'api'), join(directory, 'web')]
-  const { url, close } = await start()
+  const before = await start()
+  const { url } = before
   const [one, two] = [await connect(url, who('one', api)), await connect(url, who('two', web))]
   const [first, second] = [await list(one), await list(two)]
   expect([first.cwd, second.cwd]).toEqual([api, web])
@@ -56,7 +57,7 @@ test('all sessions of one client over HTTP shared one of ours, in the directory 
   expect(fieldsIn(await callTool(two, 'buffer', { accept: true }))).toMatchObject({ accepted: true })
   await callTool(two, 'send-message', { message: 'an answer', reply: [sent['id']] })
   expect(JSON.stringify(fieldsIn(await callTool(one, 'buffer', { accept: true })))).toContain('an answer')
-  await close()
+  await before.close()
 
   const again = await start()
   expect(await list(await connect(again.url, who('one', api)))).toEqual(first)
@@ -84,11 +85,12 @@ test('tools/list is the same, byte by byte, for two sessions of a client and aft
         body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }),
       })
     ).text()
-  const { url, close } = await start()
+  const before = await start()
+  const { url } = before
   const first = await read(url, 'one')
   expect(first).toContain('sub_agent')
   await callTool(await connect(url, who('one', directory)), 'sub_agent', { agent_name: 'echo', task: 'x' })
   expect(await read(url, 'two')).toBe(first)
-  await close()
+  await before.close()
   expect(await read((await start()).url, 'one')).toBe(first)
 })

@@ -199,6 +199,24 @@ test('mail to a whole address where nobody has worked yet waits for the first wh
   expect(await use(sender, 'send-message', nowhere)).toMatchObject({ error: { code: 'session_unknown' } })
 })
 
+test('send_agent_message said that there is no session where send-message knew the address', async () => {
+  const w = await open(directory)
+  const sender = await connect(w, join(directory, 'web'), { name: 'sender', session: 's' })
+  const receiver = await connect(w, join(directory, 'api'), { session: 'one' })
+  const id = await ownId(receiver)
+  for (const to of ['codex@api', id, id.slice(0, -2)])
+    expect(await use(sender, 'send_agent_message', { sessionId: to, message: 'hello' })).toMatchObject({
+      status: 'buffered',
+      error: null,
+    })
+  expect(await use(sender, 'get_session_state', { sessionId: 'codex@api' })).toMatchObject({ error: null })
+  expect(await use(receiver, 'buffer')).toMatchObject({ total: 3 })
+  const own = await ownId(sender)
+  expect(await use(sender, 'send-message', { session: own, message: 'to myself' })).toMatchObject({
+    error: { message: expect.stringContaining(`write to itself (${own})`) as string },
+  })
+})
+
 test('a token is bound to its session: it does not take what waits at the address', async () => {
   const w = await open(directory)
   const api = join(directory, 'api')

@@ -116,3 +116,9 @@ describe('the tree of a flow from its record', () => {
     expect(lines([running], 'flow_1', 2000)[3]).toMatch(/59s left$/)
   })
 })
+
+test('a request that was refused did not say why', () => {
+  const refused = flow([], { agent: 'external', outcome: 'refused', error: 'There is no agent "coder".' })
+  const lines = renderTree(buildTree([refused], 'flow_1'), 0, { width: 100, rows: 100, colour: false })
+  expect(lines.join('\n')).toContain('There is no agent "coder".')
+})

@@ -19,6 +19,8 @@ function plantFlow(tree: Tree, { root, calls, tokensUsed }: Flow): Tree {
     state: root.endedAt === null ? 'running' : 'ended',
     outcome: root.outcome,
     endedAt: root.endedAt,
+    // Said by a call that is shown below, or by nothing else: a refused call has no record in the flow.
+    errors: root.error === null || calls.length > 0 ? [] : [root.error],
   })
   // A caller was opened before its calls, so each finds its place.
   return calls

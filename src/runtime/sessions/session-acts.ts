@@ -3,7 +3,7 @@ import { inProject, resolveAgent } from '../kernel/projects-port.ts'
 import { resolve } from 'node:path'
 import { fingerprint } from '../../model/fingerprint.ts'
 import type { SessionRow } from '../../model/facts.ts'
-import { isSessionId, type SessionId } from '../../model/id.ts'
+import type { SessionId } from '../../model/id.ts'
 import { type Refusal, badInput, isRefusal } from '../../model/refusal.ts'
 import { refuseAgent } from '../kernel/refuse-agent.ts'
 import { assertOurs, commit, flush } from '../kernel/commit.ts'
@@ -14,10 +14,12 @@ import type { MailActs } from '../kernel/mail-port.ts'
 import type { Key } from '../kernel/store-port.ts'
 import type { Acts, SpawnRequest } from '../kernel/ports.ts'
 import { type Running, timeLeft } from '../kernel/running.ts'
+import { findReceiver } from '../mail/address-inbox.ts'
 import { sendMail } from '../mail/mail.ts'
 import { mustDraft, type Sender } from '../mail/sender.ts'
 import { post, send } from '../mail/send.ts'
 import { createSession } from './sessions.ts'
+import { findSession } from '../look/look.ts'
 import { isResting, readState, untilResting } from '../look/state.ts'
 import type { SessionState } from '../../wire/sessions.ts'
 
@@ -53,7 +55,7 @@ export async function sendTo(
   text: string,
   id: string | null,
 ): ReturnType<Acts['send']> {
-  const target = await sessionNamed(runtime, to)
+  const target = to.trim() === '' ? refuseEmpty(to) : await findReceiver(runtime, to)
   if (isRefusal(target)) return target
   if (mustDraft(runtime, sender, target.id)) return draftTo(runtime, sender, target.id, text, id)
   const sent = await post(runtime, {
@@ -119,14 +121,10 @@ export async function spawn(
 }
 
 /** Required ids are checked here, with words: models drop short arguments next to long text. */
-export async function sessionNamed(runtime: Runtime, id: string): Promise<SessionRow | Refusal> {
-  if (id.trim() === '') return badInput('sessionId', id, 'the id of a session ("ses_…")')
-  const row = isSessionId(id) ? await runtime.store.session(id) : null
-  return row ?? { code: 'session_unknown', session: id }
-}
+const refuseEmpty = (id: string): Refusal => badInput('sessionId', id, 'the id of a session ("ses_…")')
 
 export async function stateNamed(runtime: Runtime, id: string): Promise<SessionState | Refusal> {
-  const row = await sessionNamed(runtime, id)
+  const row = id.trim() === '' ? refuseEmpty(id) : await findSession(runtime, id)
   return isRefusal(row) ? row : readState(runtime, row.id)
 }
 
