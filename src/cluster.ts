@@ -107,8 +107,12 @@ function shareText(cluster: PostgresStore, runtime: Runtime): () => void {
     if (runtime.clock.elapsed() > wantedUntil) return
     const known = waiting.get(delta.turn)
     if (waiting.size === 0) runtime.alarm.after(flushMs, flush)
-    if (known?.step === delta.step && known.epoch === delta.epoch) known.text += delta.text
-    else waiting.set(delta.turn, { ...delta })
+    if (known?.step !== delta.step || known.epoch !== delta.epoch) waiting.set(delta.turn, { ...delta })
+    else {
+      known.text += delta.text
+      if (delta.remark === undefined) delete known.remark
+      else known.remark = delta.remark
+    }
   }
   const ask = (): void => {
     // This listener is one of ours; any other one belongs to somebody who watches.
@@ -146,9 +150,10 @@ function shareText(cluster: PostgresStore, runtime: Runtime): () => void {
   }
 }
 
-function split({ text, offset, ...rest }: Delta): Delta[] {
+function split({ text, offset, remark, ...rest }: Delta): Delta[] {
   const parts: Delta[] = []
   for (let at = 0; at < text.length; at += textMax)
     parts.push({ ...rest, offset: offset + at, text: text.slice(at, at + textMax) })
+  if (remark !== undefined) parts.push({ ...rest, offset: offset + text.length, text: '', remark })
   return parts
 }

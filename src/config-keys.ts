@@ -92,6 +92,18 @@ export const ConfigFile = z.strictObject({
     .prefault({}),
   import: z.strictObject({ agents: z.array(z.string().min(1)).default([]) }).prefault({}),
   wake: WakeSettings.prefault({}),
+  notify: z
+    .strictObject({
+      command: z
+        .array(z.string().min(1))
+        .min(1)
+        .refine(
+          ([program = '']) => !/\{(title|text|link)\}/.test(program),
+          'a program that is no placeholder',
+        )
+        .optional(),
+    })
+    .prefault({}),
   tracing: z.strictObject({ enable: z.boolean().default(true) }).prefault({}),
   sandbox: z
     .strictObject({

@@ -71,6 +71,7 @@ test('with no file at all everything has its default', async () => {
     },
     store: { engine: 'sqlite', urlEnv: 'TIELINE_DATABASE_URL' },
     node: { labels: [] },
+    notify: {},
     sandbox: { network: 'public', writable: [], hidden: [] },
     providers: {},
     agents: [],

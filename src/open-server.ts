@@ -29,7 +29,10 @@ import type { LogSink } from './server/log-sink.ts'
 import { warmPeers } from './server/peers.ts'
 import { openLine, type OpenLine } from './open-line.ts'
 import { version } from './version.ts'
+import { isRefusal } from './model/refusal.ts'
 import { mailView } from './views/mail-view.ts'
+import { runNotify } from './views/notify-process.ts'
+import { notifyView, type NotifyView } from './views/notify.ts'
 import { describeUnused } from './trust/describe-reach.ts'
 import { telemetryView } from './views/telemetry.ts'
 
@@ -55,6 +58,8 @@ type Base = {
   auth: 'tokens' | 'open'
   dataDir: string
   keys: Keys
+  /** Hides what is a secret. */
+  mask: (text: string) => string
   warn: (text: string) => void
   log: LogSink
 }
@@ -98,7 +103,8 @@ export async function openServer(options: OpenServerOptions = {}): Promise<OpenS
     warn,
   })
   try {
-    const watched = watchLine(line, telemetry, mail, () => http?.sockets() ?? 0)
+    const notify = openNotify(base, line, () => http?.url ?? '')
+    const watched = watchLine(line, telemetry, mail, notify, () => http?.sockets() ?? 0)
     http = await listen(base, line, watched)
     const opened = http
     const forget = await announce(dataDir, opened.url, loaded)
@@ -130,6 +136,24 @@ export async function openServer(options: OpenServerOptions = {}): Promise<OpenS
   }
 }
 
+/** Only the user's own file, or one that was named, says what to run. */
+function openNotify({ loaded, mask, warn }: Base, line: OpenLine, url: () => string): NotifyView | null {
+  const { command } = loaded.base.config.notify
+  if (command === undefined) return null
+  return notifyView({
+    command,
+    needs: async () => {
+      const found = await line.desks.as({}).log.needs()
+      return isRefusal(found) ? [] : found.needs
+    },
+    link: () => `${url()}/`,
+    mask,
+    run: runNotify(systemClock, process.env),
+    clock: systemClock,
+    warn,
+  })
+}
+
 async function readBase(options: OpenServerOptions): Promise<Base> {
   const loaded =
     options.loaded ??
@@ -151,6 +175,7 @@ async function readBase(options: OpenServerOptions): Promise<Base> {
     auth,
     dataDir,
     keys,
+    mask: (text) => masker.text(text),
     warn: (text) => tell(masker.text(text)),
     log: (level, message, fields) =>
       options.log?.(level, masker.text(message), ...(fields === undefined ? [] : [masker.value(fields)])),

@@ -4,15 +4,17 @@ import type { OpenLine } from './open-line.ts'
 import { version } from './version.ts'
 import type { MailView } from './views/mail-view.ts'
 import { metricsView } from './views/metrics.ts'
+import type { NotifyView } from './views/notify.ts'
 import type { TelemetryView } from './views/telemetry.ts'
 import { totalsView } from './views/totals.ts'
 import type { Numbers } from './wire/server.ts'
 
-/** Feeds the events of a line to its views: traces, mail as files, metrics and totals. */
+/** Feeds the events of a line to its views: traces, mail as files, notifications, metrics and totals. */
 export function watchLine(
   line: OpenLine,
   telemetry: TelemetryView | null,
   mail: MailView | null,
+  notify: NotifyView | null,
   webSockets: () => number,
 ) {
   const lag = watchLoopLag()
@@ -33,6 +35,7 @@ export function watchLine(
       metrics.events(events)
       telemetry?.events(events)
       mail?.events(events)
+      notify?.events(events)
     },
     delta: () => undefined,
   })
@@ -55,6 +58,7 @@ export function watchLine(
       lag.stop()
       await telemetry?.close()
       await mail?.close()
+      await notify?.close()
     },
   }
 }

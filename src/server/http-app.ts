@@ -123,7 +123,7 @@ export async function mount(app: App, deps: Deps, guard: Guards, pageDir: string
 export function socketRoute(app: App): void {
   const description =
     'A WebSocket. The server sends `{ type: "subscribed", after, sessionIds }`, `{ type: "event", ' +
-    'seq, at, sessionId, event }`, `{ type: "delta", sessionId, turn, epoch, step, offset, text }` ' +
+    'seq, at, sessionId, event }`, `{ type: "delta", sessionId, turn, epoch, step, offset, text, remark? }` ' +
     'and `{ type: "error", error }`; the client may send `{ type: "subscribe", sessionIds?, after? ' +
     '}`, again and again. Without it, every event that it may see comes from now on. `?after`, ' +
     '`?session` and `?token` do the same at once.'

@@ -62,6 +62,12 @@ export class RunningSums {
     for (const sum of [this.#tokens, this.#agent(agent).tokens, this.#model(model)]) addTo(sum, usage)
   }
 
+  addCall(passed: number, history: number): void {
+    this.calls += 1
+    this.turns += 1
+    this.addContext(passed, history)
+  }
+
   addContext(passed: number, history: number, calls = 1): void {
     this.context.calls += calls
     this.context.passed += passed

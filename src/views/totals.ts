@@ -3,7 +3,7 @@
  * nothing; afterwards the feed keeps it up to date.
  * The last day is also kept by the minute, for requests over a shorter time.
  */
-import type { Event, EventOf, EventType, StoredEvent } from '../model/event.ts'
+import type { Event, EventOf, EventType, StoredEvent, Usage } from '../model/event.ts'
 import { toTurnId, type Millis, type SessionId, type TurnId } from '../model/id.ts'
 import { opensTurn } from '../model/opening.ts'
 import type { LogDesk } from '../runtime/desk/log.ts'
@@ -45,6 +45,9 @@ const agesMax = 96
 const sliceEvents = 200
 const restMs = 4
 const patienceMs = 300
+
+/** Where the tokens of requests without an answer are counted. */
+const cutOff = 'cut off'
 
 export const totalsView = (deps: TotalsDeps): TotalsView => new LogTotals(deps)
 
@@ -203,11 +206,24 @@ function makeColumns(
 
 type Folds = { [T in EventType]?: (event: EventOf<T>, at: Millis, into: readonly RunningSums[]) => void }
 
+/** A request that was cut off is no step, but it was paid for: what a turn says at its end, without its steps. */
+function createSpent() {
+  const spent = boundedMap<TurnId, number>(openMax)
+  return {
+    add: (turn: TurnId, { input, output }: Usage) => spent.set(turn, (spent.get(turn) ?? 0) + input + output),
+    takeRest(turn: TurnId, tokensUsed: number): Usage | null {
+      const input = tokensUsed - (spent.take(turn) ?? 0)
+      return input > 0 ? { input, output: 0, estimated: true } : null
+    },
+  }
+}
+
 function createFold(): (event: Event, at: Millis, into: readonly RunningSums[]) => void {
   const agents = boundedNames(namesMax)
   const models = boundedNames(namesMax)
   const agentOfTurn = boundedMap<TurnId, string>(openMax)
   const agentOfCall = boundedMap<string, string>(openMax)
+  const spent = createSpent()
   /** Tokens of conversations so far. */
   const said = boundedMap<SessionId, number>(openMax)
   const folds: Folds = {
@@ -221,11 +237,7 @@ function createFold(): (event: Event, at: Millis, into: readonly RunningSums[]) 
       agentOfTurn.set(toTurnId(event.call), agent)
       agentOfCall.set(event.call, agent)
       const history = said.get(event.session) ?? 0
-      for (const sums of into) {
-        sums.calls += 1
-        sums.turns += 1
-        sums.addContext(event.context.tokens, history)
-      }
+      for (const sums of into) sums.addCall(event.context.tokens, history)
     },
     'call.refused': (event, _at, into) => {
       const agent =
@@ -244,11 +256,16 @@ function createFold(): (event: Event, at: Millis, into: readonly RunningSums[]) 
     },
     'step.ended': (event, _at, into) => {
       if (event.usage === null) return
-      const agent = agentOfTurn.get(event.turn ?? 'turn_') ?? 'other'
+      const turn = event.turn ?? 'turn_'
+      const agent = agentOfTurn.get(turn) ?? 'other'
+      spent.add(turn, event.usage)
       for (const sums of into) sums.addTokens(agent, models(event.name), event.usage)
     },
-    'turn.ended': (event) => {
-      agentOfTurn.take(event.turn ?? 'turn_')
+    'turn.ended': (event, _at, into) => {
+      const turn = event.turn ?? 'turn_'
+      const agent = agentOfTurn.take(turn) ?? 'other'
+      const usage = spent.takeRest(turn, event.tokensUsed)
+      if (usage !== null) for (const sums of into) sums.addTokens(agent, models(cutOff), usage)
       if (event.entry !== null)
         said.set(
           event.session,

@@ -27,6 +27,8 @@ export type Delta = {
   step: number
   offset: number
   text: string
+  /** What stands in the way of this step just now, such as a provider that is asked again. Text ends it. */
+  remark?: string
 }
 
 export const FlowEventsQuery = z.strictObject({

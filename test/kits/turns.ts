@@ -16,6 +16,7 @@ export type RecordedStep = { kind: StepKind; name: string; request: Json; value:
 export type MemorySteps = Steps & {
   recorded: RecordedStep[]
   emitted: string[]
+  remarks: string[]
   toolsRun: { name: string; input: Json }[]
   /** Effects that really ran. */
   effects: number
@@ -36,6 +37,7 @@ export function memorySteps(options: StepsOptions = {}): MemorySteps {
   const steps: MemorySteps = {
     recorded: [],
     emitted: [],
+    remarks: [],
     toolsRun: [],
     effects: 0,
     async step<T extends Json>(
@@ -72,6 +74,7 @@ export function memorySteps(options: StepsOptions = {}): MemorySteps {
       })
     },
     emit: (text) => void steps.emitted.push(text),
+    remark: (words) => void steps.remarks.push(words),
     tokensLeft: () => (tokens === null ? null : tokens - used),
   }
   return steps

@@ -77,6 +77,7 @@ describe.each(kinds)('the model driver and failures of %s', (kind) => {
     const {
       outcome,
       clock,
+      steps,
       fake: model,
     } = await run(
       [{ times: 1, status: 429, retryAfter: '7' }, { times: 2, status: 503 }, { text: 'At last.' }],
@@ -84,6 +85,14 @@ describe.each(kinds)('the model driver and failures of %s', (kind) => {
     )
     expect(outcome).toMatchObject({ outcome: 'completed', output: 'At last.', iterations: 1 })
     expect(clock.sleeps).toEqual([7000, 1000, 2000])
+    expect(steps.remarks.map((words) => words.split(':')[0])).toEqual([
+      'the provider is asked again in 7 s (try 2 of 5)',
+      'the provider is asked again (try 2 of 5)',
+      'the provider is asked again in 1 s (try 3 of 5)',
+      'the provider is asked again (try 3 of 5)',
+      'the provider is asked again in 2 s (try 4 of 5)',
+      'the provider is asked again (try 4 of 5)',
+    ])
     expect(new Set(model.requests.map((request) => request.headers['idempotency-key'])).size).toBe(1)
   })
 

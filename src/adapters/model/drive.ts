@@ -2,7 +2,7 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import type { Agent } from '../../model/agent.ts'
 import type { Millis } from '../../model/id.ts'
-import type { CountTokens } from '../../model/text.ts'
+import { preview, type CountTokens } from '../../model/text.ts'
 import { createAlarm, type Alarm } from '../../runtime/kernel/alarm.ts'
 import { usageEstimator, type EstimateUsage } from '../../runtime/turns/estimate-usage.ts'
 import { type Ask, runLoop, type ModelRequest } from '../../runtime/turns/loop.ts'
@@ -49,6 +49,7 @@ const stallMsDefault = 120_000
 const retriesMax = 4
 const pauseMsFirst = 500
 const pauseMsMax = 16_000
+const remarkPointsMax = 200
 
 type AskSettings = {
   /** Called for the first real request only, so that a replay needs no model and no key. */
@@ -71,7 +72,7 @@ export function modelAsk(settings: AskSettings): Ask {
   let limitRefused = false
   let formatRefused = false
 
-  return async (request, emit, signal) => {
+  return async (request, emit, signal, remark) => {
     model ??= await settings.model().catch((error: unknown) => {
       throw new ProviderFault('provider_unconfigured', redact(faultMessage(error)), { cause: error })
     })
@@ -104,11 +105,18 @@ export function modelAsk(settings: AskSettings): Ask {
         const pauseMs = pauseBefore(tries, broken)
         if (received.text !== '' || pauseMs === null || clock.elapsed() + pauseMs >= end)
           throw await makeFault(error, broken, tries, request, received, settings.estimate)
+        const next = `try ${tries + 1} of ${retriesMax + 1}`
+        const detail = preview(broken.detail, remarkPointsMax)
+        remark?.(`the provider is asked again in ${describePause(pauseMs)} (${next}): ${detail}`)
         await clock.sleep(pauseMs, signal)
+        remark?.(`the provider is asked again (${next}): ${detail}`)
       }
     }
   }
 }
+
+const describePause = (ms: number): string =>
+  `${ms < 10_000 ? Math.ceil(ms / 100) / 10 : Math.ceil(ms / 1000)} s`
 
 /** Doubles from half a second; the provider's own wish wins. Null where a retry is of no use. */
 function pauseBefore(tries: number, broken: Broken): number | null {

@@ -91,7 +91,9 @@ function describeNode(tree: Tree, node: TreeNode): Segment[] {
     segment(words, 'cyan'),
     segment(failed ? ' ✗' : '', 'red'),
   ])
-  const said = lastLine(tree.saying.get(node.id)?.text ?? '')
+  const saying = tree.saying.get(node.id)
+  if (saying !== undefined && saying.remark !== '') return [segment(oneLine(saying.remark), 'yellow')]
+  const said = lastLine(saying?.text ?? '')
   return [
     ...tools,
     segment(tools.length > 0 && said !== '' ? ' · ' : '', 'dim'),

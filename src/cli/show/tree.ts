@@ -43,7 +43,7 @@ export type TreeNode = {
 }
 
 /** The end of what a turn is saying. It is not in the log, and may be ahead of the events. */
-type Saying = { epoch: number; step: number; text: string }
+type Saying = { epoch: number; step: number; text: string; remark: string }
 
 export type Tree = {
   nodes: ReadonlyMap<string, TreeNode>
@@ -60,7 +60,12 @@ export function foldDelta(tree: Tree, delta: Delta): Tree {
   const goesOn = before !== undefined && before.epoch === delta.epoch && before.step === delta.step
   // A new connection gets the text again from its beginning, with offset 0.
   const text = `${goesOn && delta.offset > 0 ? before.text : ''}${delta.text}`.slice(-sayingMax)
-  const saying = new Map(tree.saying).set(delta.turn, { epoch: delta.epoch, step: delta.step, text })
+  const saying = new Map(tree.saying).set(delta.turn, {
+    epoch: delta.epoch,
+    step: delta.step,
+    text,
+    remark: delta.remark ?? '',
+  })
   // A new answer means that the tools of the previous one are done.
   return goesOn ? { ...tree, saying } : change({ ...tree, saying }, delta.turn, () => ({ round: [] }))
 }

@@ -15,7 +15,7 @@ import { readFlow, readFlowEvents } from '../look/flow.ts'
 import type { FlowSeen, Flows, FlowsQuery } from '../../wire/flows.ts'
 import type { Needs } from '../../wire/needs.ts'
 import { findFlow } from '../look/find.ts'
-import { listFlows } from '../look/flows.ts'
+import { listFlows, readRemark } from '../look/flows.ts'
 import { listNeeds } from '../look/needs.ts'
 import { seeFlow } from '../mail/see-flow.ts'
 import { onlyUser, refuseAsker, type Asker } from './asker.ts'
@@ -117,7 +117,13 @@ export function logDesk(parts: DeskParts, feed: Feed, { who }: Asker, gate: Gate
       const named = splitAddress(id) === null ? null : await gate.find(id)
       if (named !== null && isRefusal(named)) return named
       const now = runtime.clock.now()
-      const ports = { store: runtime.store, now, mail: runtime.lists.mail, isRun }
+      const ports = {
+        store: runtime.store,
+        now,
+        mail: runtime.lists.mail,
+        isRun,
+        remark: readRemark(runtime),
+      }
       const explained = await explainStall(
         who.kind === 'user' ? ports : { ...ports, sees: (session) => gate.sees(session) },
         named?.id ?? id,

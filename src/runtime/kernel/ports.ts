@@ -179,6 +179,8 @@ export type Steps = {
   asking?(usage: () => Usage): void
   /** Text of the answer as it streams. Kept as partial output. */
   emit(text: string): void
+  /** What stands in the way of the request under way. Shown while it does, recorded nowhere. */
+  remark?(words: string): void
   /** Tokens that this turn may still use; null is no budget. */
   tokensLeft(): number | null
   /** For agents that keep their own loop; a replay has none of it. */

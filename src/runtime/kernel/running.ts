@@ -33,6 +33,8 @@ export type Running = {
    */
   answerBuffered: boolean
   said: string
+  /** What stands in the way of the step under way; empty where nothing does. It is not recorded. */
+  remark: string
   step: number
   stepOffset: number
   /** How much of what this step said stands in its answer, which is recorded or waits in the buffer. */
@@ -107,6 +109,7 @@ export function createRunning(
     commits: new Set(),
     answerBuffered: false,
     said: '',
+    remark: '',
     step: 0,
     stepOffset: 0,
     answeredOffset: 0,
@@ -164,9 +167,9 @@ const tailCharsMax = 200_000
  * there is nothing. Of a very long text the end.
  */
 export function createSaying(running: Running): Delta | null {
-  const { row, epoch, step, said, stepOffset } = running
+  const { row, epoch, step, said, stepOffset, remark } = running
   const from = Math.max(running.answerBuffered ? 0 : running.answeredOffset, stepOffset - tailCharsMax)
-  return from >= stepOffset
+  return from >= stepOffset && remark === ''
     ? null
     : {
         session: row.session,
@@ -175,6 +178,7 @@ export function createSaying(running: Running): Delta | null {
         step,
         offset: from,
         text: said.slice(said.length - stepOffset + from),
+        ...(remark === '' ? {} : { remark }),
       }
 }
 

@@ -3,7 +3,8 @@ import type { StoredEvent } from '../../model/event.ts'
 import type { TurnRow } from '../../model/facts.ts'
 import type { ExplainedTurn } from '../../wire/explain.ts'
 
-export function describeBusy(row: TurnRow, events: readonly StoredEvent[]): ExplainedTurn {
+/** `remark` is what stands in its way; it is not in the log. */
+export function describeBusy(row: TurnRow, events: readonly StoredEvent[], remark: string): ExplainedTurn {
   const last = events.findLast(({ event }) => event.turn === row.id && event.type !== 'turn.cancelled')
   const place = {
     agent: row.grant.agent,
@@ -18,7 +19,7 @@ export function describeBusy(row: TurnRow, events: readonly StoredEvent[]): Expl
         ? null
         : { used: row.tokensUsed + row.tokensBelow, max: row.grant.tokensMax },
   }
-  return { ...place, doing: describeStep(last?.event) }
+  return { ...place, doing: remark === '' ? describeStep(last?.event) : `waits: ${remark}` }
 }
 
 function describeStep(event: StoredEvent['event'] | undefined): string {

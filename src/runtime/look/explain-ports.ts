@@ -1,6 +1,6 @@
 /** What an explanation is made from. */
 import type { MessageFacts, SessionRow, TurnRow } from '../../model/facts.ts'
-import type { MessageId, Millis, SessionId } from '../../model/id.ts'
+import type { MessageId, Millis, SessionId, TurnId } from '../../model/id.ts'
 import type { Explanation } from '../../wire/explain.ts'
 import type { LogReader } from '../kernel/scope.ts'
 import type { Store } from '../kernel/store-port.ts'
@@ -19,6 +19,8 @@ export type ExplainPorts = {
       ask: { replies: null; newest: boolean; limit: number },
     ): Promise<{ messages: MessageFacts[] }>
   }
+  /** What stands in the way of a turn that runs here; empty where nothing does. */
+  remark?: (turn: TurnId) => string
   /** Whether the one who asks may see a session; left out where it may see all. */
   sees?: (session: SessionId) => Promise<boolean>
 }

@@ -38,7 +38,7 @@ export async function explainStall(ports: ExplainPorts, given: string): Promise<
   const blocked = new Set(waits.map((wait) => wait.turn))
   const busy = rows
     .filter(({ row }) => row.state === 'running' && !blocked.has(row.id))
-    .map(({ row }) => describeBusy(row, all))
+    .map(({ row }) => describeBusy(row, all, ports.remark?.(row.id) ?? ''))
   const refused = [...listRefusals(events), ...(await readRefusal(ports, scope))]
   const parts = {
     id: scope.id,

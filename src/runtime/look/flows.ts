@@ -116,6 +116,11 @@ const stateOn: Readonly<Partial<Record<WaitedFor, FlowState>>> = {
   server: 'queued',
 }
 
+export const readRemark =
+  ({ running }: Runtime) =>
+  (turn: TurnId): string =>
+    running.get(turn)?.remark ?? ''
+
 /** As `explain` says it, so that there is one sentence for each request everywhere. */
 async function readState(
   runtime: Runtime,
@@ -124,12 +129,20 @@ async function readState(
 ): Promise<{ state: FlowState; waitsFor: string }> {
   if (rows.every((row) => row.state === 'ended')) return { state: 'ended', waitsFor: '' }
   const isThere = (session: SessionRow): boolean => isRun(runtime, session)
-  const ports = { store: runtime.store, now: runtime.clock.now(), mail: runtime.lists.mail, isRun: isThere }
+  const ports = {
+    store: runtime.store,
+    now: runtime.clock.now(),
+    mail: runtime.lists.mail,
+    isRun: isThere,
+    remark: readRemark(runtime),
+  }
   const explained = await explainStall(ports, root.flow)
   const waiting = explained?.roots.find(({ on }) => on !== null)
-  return waiting === undefined
-    ? { state: 'running', waitsFor: '' }
-    : { state: stateOn[waiting.on ?? 'call'] ?? 'running', waitsFor: waiting.sentence }
+  if (waiting === undefined) {
+    const hindered = rows.some(({ id }) => readRemark(runtime)(id) !== '')
+    return { state: 'running', waitsFor: hindered ? (explained?.roots[0]?.sentence ?? '') : '' }
+  }
+  return { state: stateOn[waiting.on ?? 'call'] ?? 'running', waitsFor: waiting.sentence }
 }
 
 /** What the newest live turn said last. */

@@ -196,3 +196,40 @@ test('a session without a title goes by the first words of its first message', a
   expect(session?.title).toBe('Build the whole thing')
   expect(session?.away).toBe(false)
 })
+
+test('a provider that is asked again is shown while it is, and no longer', async () => {
+  const w = await world({
+    agents: {
+      slow: {
+        driver: {
+          run: async (_turn, steps) => {
+            const output = await steps.step('model', 'm', 'go', async (signal) => {
+              steps.remark?.('the provider is asked again in 9 s (try 2 of 5): 429 slow down')
+              await w.clock.sleep(9000, signal)
+              return { value: 'done', usage: null }
+            })
+            await w.clock.sleep(9000)
+            return { outcome: 'completed', output, error: null, iterations: 1 }
+          },
+        },
+      },
+    },
+  })
+  const remarks: string[] = []
+  const { log } = w.desks.as({})
+  const listen = () =>
+    log.follow(log.lastSeq(), null, {
+      events: () => undefined,
+      delta: ({ remark = '' }) => remarks.push(remark),
+    })
+  listen()
+  const run = w.ask('slow', 'Write it')
+  await w.pass(1)
+  expect(remarks).toEqual(['the provider is asked again in 9 s (try 2 of 5): 429 slow down'])
+  const [flow] = await flowsIn(w, 'live')
+  expect(flow).toMatchObject({ state: 'running', waitsFor: expect.stringContaining('429 slow down') })
+  expect(got(await log.explain('last')).text).toContain('try 2 of 5')
+  await w.pass(9001)
+  expect((await flowsIn(w, 'live'))[0]?.waitsFor).toBe('')
+  await w.until(run)
+})

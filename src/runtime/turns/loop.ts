@@ -47,7 +47,7 @@ export type LoopMessage =
 
 /**
  * `messages` is one array for the whole turn and only grows, so that an asker can keep what it made of the
- * earlier ones.
+ * earlier ones. `iteration` counts from 1.
  */
 export type ModelRequest = {
   system: string
@@ -56,7 +56,6 @@ export type ModelRequest = {
   /** The JSON Schema of the answer, for providers that have a response format. */
   responseSchema?: Json
   maxOutputTokens: number | null
-  /** Counts from 1. */
   iteration: number
   idempotencyKey: string
   /** W3C `traceparent` for the provider. */
@@ -64,13 +63,14 @@ export type ModelRequest = {
 }
 
 /**
- * One request to a model. Streams its text through `emit`. May throw; a ProviderFault ends the turn as
- * failed. Must stop soon after `signal` aborts.
+ * One request to a model. Streams its text through `emit`, says by `remark` what it waits for. May throw; a
+ * ProviderFault ends the turn as failed. Must stop soon after `signal` aborts.
  */
 export type Ask = (
   request: ModelRequest,
   emit: (text: string) => void,
   signal: AbortSignal,
+  remark?: (words: string) => void,
 ) => Promise<LoopAnswer>
 
 /** R11: calls of one answer beyond this are answered with an error instead of being run. */
@@ -171,7 +171,7 @@ export function request(
     if (left !== null) asked.maxOutputTokens = await roomFor(left, asked, estimate, stepSignal)
     steps.asking?.(() => estimate(asked, streamed, []))
     try {
-      const { usage, ...answer } = await ask(asked, emit, stepSignal)
+      const { usage, ...answer } = await ask(asked, emit, stepSignal, (words) => steps.remark?.(words))
       return { value: answer, usage }
     } catch (error) {
       if (!(error instanceof ProviderFault)) throw error

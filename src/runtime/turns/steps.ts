@@ -9,6 +9,7 @@
 import type { StepKind, Usage } from '../../model/event.ts'
 import type { Json } from '../../model/json.ts'
 import { stopGraceMs } from '../../model/limits.ts'
+import type { Delta } from '../../wire/log.ts'
 import { flush } from '../kernel/commit.ts'
 import { isDriven } from '../../model/agent.ts'
 import { BudgetExhausted } from '../kernel/faults.ts'
@@ -33,6 +34,7 @@ export function createSteps(runtime: Runtime, running: Running): Steps {
         input,
       ),
     emit: (text) => emit(runtime, running, text),
+    remark: (words) => remark(runtime, running, words),
     asking: (usage) => void (running.asking = usage),
     tokensLeft: () => tokensLeft(running),
     steering: createSteering(runtime, running),
@@ -72,6 +74,7 @@ async function runStep<T extends Json>(
     return attempt()
   })
   running.asking = null
+  running.remark = ''
   const usage = wholeUsage(reported)
   running.progressAt = runtime.clock.elapsed()
   // A driver that ignored its signal must not record anything after the turn was stopped.
@@ -163,17 +166,27 @@ function account(running: Running, usage: Usage | null): void {
 function emit(runtime: Runtime, running: Running, text: string): void {
   if (text === '' || running.abort.signal.aborted) return
   running.said += text
+  running.remark = ''
   running.progressAt = runtime.clock.elapsed()
   const offset = running.stepOffset
   running.stepOffset += text.length
+  show(runtime, running, { offset, text })
+}
+
+function remark(runtime: Runtime, running: Running, words: string): void {
+  if (running.abort.signal.aborted) return
+  running.remark = words
+  show(runtime, running, { offset: running.stepOffset, text: '', remark: words })
+}
+
+function show(runtime: Runtime, running: Running, said: Pick<Delta, 'offset' | 'text' | 'remark'>): void {
   if (runtime.deltaListeners.size === 0) return
-  const delta = {
+  const delta: Delta = {
     session: running.row.session,
     turn: running.row.id,
     epoch: running.epoch,
     step: running.step,
-    offset,
-    text,
+    ...said,
   }
   for (const listener of runtime.deltaListeners) {
     try {

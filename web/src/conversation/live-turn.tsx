@@ -100,7 +100,9 @@ function Streaming({ turn }: { turn: TurnFact }) {
       <i />
       <i />
       <i />
-      <span className="hint">{describeWork(live.ledger, turn)}</span>
+      <span className="hint">
+        {said === undefined || said.remark === '' ? describeWork(live.ledger, turn) : startUpper(said.remark)}
+      </span>
     </p>
   ) : (
     <div className="streaming">
@@ -108,6 +110,8 @@ function Streaming({ turn }: { turn: TurnFact }) {
     </div>
   )
 }
+
+const startUpper = (words: string): string => words.slice(0, 1).toUpperCase() + words.slice(1)
 
 /** What a turn does while it says nothing. */
 function describeWork(ledger: Ledger, turn: TurnFact): string {

@@ -2,18 +2,20 @@
 import { useEffect, useState } from 'react'
 import { isFailure } from '../../../src/model/request-name.ts'
 import type { Flow } from '../../../src/wire/log.ts'
-import { useLive } from '../live/use-live.ts'
+import { useLiveTopic } from '../live/use-live.ts'
 import { useNeeds } from '../needs/needs.tsx'
 import { Markdown } from '../parts/markdown.tsx'
 import { Problem } from '../parts/states.tsx'
+import { useCalm } from '../parts/use-calm.ts'
 import { useLoaded } from '../parts/use-loaded.ts'
 
 /** `version` changes with every event. A failure that was looked at is seen. */
 export function FlowNow({ id, version }: { id: string; version: number }) {
-  const live = useLive()
+  const live = useLiveTopic('remarks')
+  const calm = useCalm(`${version} ${live.topics.version('remarks')}`)
   const [problem, setProblem] = useState<unknown>(null)
   const [isAsked, setAsked] = useState(false)
-  const { value } = useLoaded(`flow now ${id} ${version}`, (signal) => live.client.flow(id, { signal }))
+  const { value } = useLoaded(`flow now ${id} ${calm}`, (signal) => live.client.flow(id, { signal }))
   const [kept, setKept] = useState<Flow | null>(null)
   const { again } = useNeeds()
   useEffect(() => {

@@ -131,6 +131,8 @@ const inner: Inner = {
       outcome: bar.ended?.outcome ?? event.outcome,
       error: event.error,
       turnEnded: event,
+      // A request that was cut off is no step, but it was paid for.
+      tokens: Math.max(bar.tokens, event.tokensUsed),
     })
     closeSegments(bar, at)
   },

@@ -102,6 +102,7 @@ class PageStore implements Live {
       onDelta: (delta) => {
         this.said.take(delta)
         this.topics.touch(`said:${delta.turn}`)
+        if (delta.remark !== undefined) this.topics.touch('remarks')
       },
       onConnection: (state) => {
         if (state.open) return this.#opened(Number(state.after ?? 0))

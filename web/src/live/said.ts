@@ -1,7 +1,8 @@
 import type { Delta } from '../../../src/wire/log.ts'
 
 /** `gap`: the beginning or a piece is missing. */
-export type Said = { epoch: number; step: number; text: string; gap: boolean }
+/** `remark`: what stands in the way of the step just now. */
+export type Said = { epoch: number; step: number; text: string; gap: boolean; remark: string }
 
 export type Streams = {
   get(turn: string): Said | undefined
@@ -39,13 +40,15 @@ export function createStreams(): Streams {
  * Another epoch, another step or offset 0 starts a new text. An offset that is already passed is a rerun and
  * overwrites; one that lies ahead leaves a gap.
  */
-export function applyDelta(known: Said | undefined, { epoch, step, offset, text }: Delta): Said {
+export function applyDelta(known: Said | undefined, { epoch, step, offset, text, remark = '' }: Delta): Said {
   if (offset === 0 || known === undefined || known.epoch !== epoch || known.step !== step)
-    return { epoch, step, text, gap: offset > 0 }
-  if (offset < known.text.length && !known.gap) return { ...known, text: known.text.slice(0, offset) + text }
+    return { epoch, step, text, gap: offset > 0, remark }
+  if (offset < known.text.length && !known.gap)
+    return { ...known, remark, text: known.text.slice(0, offset) + text }
   const whole = known.text + text
   return {
     ...known,
+    remark,
     text: whole.length > charsMax ? whole.slice(-charsMax) : whole,
     gap: known.gap || offset > known.text.length || whole.length > charsMax,
   }

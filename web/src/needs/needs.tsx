@@ -1,9 +1,9 @@
 /** What waits for the person, read once for the whole page and again when something happens. */
 import { createContext, useContext, useEffect, useState, type ReactNode } from 'react'
 import type { Need } from '../../../src/wire/needs.ts'
-import { after } from '../browser-clock.ts'
 import type { Live } from '../live/live.ts'
 import { useLiveTopic } from '../live/use-live.ts'
+import { useCalm } from '../parts/use-calm.ts'
 import { useLoaded } from '../parts/use-loaded.ts'
 import { announce, showCount } from './attention.ts'
 
@@ -11,16 +11,6 @@ export type Needs = { needs: readonly Need[] | null; error: unknown; again: () =
 
 const NeedsContext = createContext<Needs>({ needs: null, error: null, again: () => undefined })
 export const useNeeds = (): Needs => useContext(NeedsContext)
-
-/** Not more often than this: a busy server has many events. */
-const pauseMs = 400
-
-/** Changes at most once in a while, so that a burst of events is one request. */
-function useCalm(version: string): string {
-  const [calm, setCalm] = useState(version)
-  useEffect(() => (calm === version ? undefined : after(pauseMs, () => setCalm(version))), [version, calm])
-  return calm
-}
 
 export function NeedsProvider({ children }: { children: ReactNode }) {
   const { topics, client } = useLiveTopic('questions')

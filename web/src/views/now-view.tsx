@@ -11,6 +11,7 @@ import { useNeeds } from '../needs/needs.tsx'
 import { OutcomeBadge } from '../parts/badges.tsx'
 import { Name } from '../parts/names.tsx'
 import { Empty, Loading, Problem } from '../parts/states.tsx'
+import { useCalm } from '../parts/use-calm.ts'
 import { useLoaded } from '../parts/use-loaded.ts'
 
 export function NowView() {
@@ -38,7 +39,10 @@ function FlowCards({ state, none }: { state: 'live' | 'failed'; none: string }) 
   const live = useLiveTopic('flows')
   useLiveTopic('questions')
   useLiveTopic('calls')
-  const version = ['flows', 'questions', 'calls'].map((topic) => live.topics.version(topic)).join(' ')
+  useLiveTopic('remarks')
+  const version = useCalm(
+    ['flows', 'questions', 'calls', 'remarks'].map((topic) => live.topics.version(topic)).join(' '),
+  )
   const { value, error, again } = useLoaded(`flows ${state} ${version}`, (signal) =>
     live.client.flows({ state, limit: shownMax }, { signal }),
   )
@@ -114,7 +118,8 @@ function FlowCard({ flow }: { flow: FlowSummary }) {
 function Today() {
   const live = useLiveTopic('flows')
   const since = startOfDay(readNow())
-  const { value } = useLoaded(`today ${since} ${live.topics.version('flows')}`, (signal) =>
+  const version = useCalm(String(live.topics.version('flows')))
+  const { value } = useLoaded(`today ${since} ${version}`, (signal) =>
     live.client.numbers({ since }, { signal }),
   )
   if (value === null) return null
