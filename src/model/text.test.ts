@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { beforeAll, expect, test } from 'vitest'
 import { loadTokenizer } from '../adapters/tokens/tokenizer.ts'
-import { byteLength, cutBytes, cutTokens, preview, type CountTokens } from './text.ts'
+import { byteLength, countRoughly, cutBytes, cutTokens, preview, type CountTokens } from './text.ts'
 
 /** Texts of letters, pairs and halves of pairs, in any order. */
 const unit = fc.constantFrom('a', 'é', '你', '😀', '\ud83d', '\ude00', '\n', '👩‍👩‍👧')
@@ -174,4 +174,25 @@ test('most of a cut is its head, and the end of the text is kept', () => {
 test('a text within its tokens is not touched, however it is counted', () => {
   expect(cutTokens('one two', 2, perWord, hint)).toEqual({ text: 'one two', truncated: false })
   expect(cutTokens('', 0, tokens, hint)).toEqual({ text: '', truncated: false })
+})
+
+test('a rough count of a short text is the exact one', () => {
+  const short = 'Seven words stand here, and some more. '.repeat(100)
+  expect(countRoughly(tokens, short)).toBe(tokens(short))
+})
+
+test('a rough count is near the exact one where the kind of text changes on the way', () => {
+  const mixed = `${'plain words '.repeat(20_000)}${'{"k":[1,22,333]}'.repeat(10_000)}`
+  const ratio = countRoughly(tokens, mixed) / tokens(mixed)
+  expect(ratio).toBeGreaterThan(0.8)
+  expect(ratio).toBeLessThan(1.25)
+})
+
+test('a rough count looks at as much of a text of eight megabytes as of one megabyte', () => {
+  const looked = (text: string): number => {
+    let units = 0
+    countRoughly((part) => (units += part.length), text)
+    return units
+  }
+  expect(looked('x'.repeat(8_000_000))).toBe(looked('x'.repeat(1_000_000)))
 })

@@ -1,29 +1,26 @@
 /** How many tokens a request costs where the provider does not say. */
 import type { Usage } from '../../model/event.ts'
 import type { Json } from '../../model/json.ts'
-import { countGently, type CountTokens } from '../../model/text.ts'
+import { countGently, countRoughly, type CountTokens } from '../../model/text.ts'
 import { type AskedCall, type LoopMessage, type ModelRequest } from './loop.ts'
 
-/** `ahead` counts what is long in slices, so that the estimate that follows finds it counted. */
+/**
+ * `ahead` counts what is long in slices, so that the estimate that follows finds it counted. `atOnce` is for
+ * a request that is cut off: of long texts that nobody has counted yet it counts samples.
+ */
 export type EstimateUsage = {
   (request: ModelRequest, text: string, toolCalls: readonly AskedCall[]): Usage
   ahead(request: ModelRequest, text: string): Promise<void>
+  atOnce(request: ModelRequest, text: string): Usage
 }
 
 /** R11: how many texts of prompts and tool descriptions are kept with their counts. */
 const keptCountsMax = 512
 
-/**
- * Usage for answers whose provider gives none: tokens of system, messages and tools in, text and tool inputs
- * out. Each message is counted once per turn.
- */
-export function usageEstimator(count: CountTokens): EstimateUsage {
-  const conversations = new WeakMap<readonly LoopMessage[], { messages: number; tokens: number }>()
+/** Prompts, descriptions and schemas come again in every turn of an agent, so they are counted once. */
+function fixedCounter(count: CountTokens): (request: ModelRequest) => number {
   const schemas = new WeakMap<object, number>()
   const texts = new Map<string, number>()
-  const longTexts = new WeakMap<LoopMessage, number>()
-
-  // Prompts and descriptions come again in every turn of an agent, so they are counted once.
   const countKept = (text: string): number => {
     const known = texts.get(text)
     if (known !== undefined) return known
@@ -38,15 +35,36 @@ export function usageEstimator(count: CountTokens): EstimateUsage {
     schemas.set(schema, tokens)
     return tokens
   }
+  return ({ system, tools }) =>
+    tools.reduce(
+      (sum, tool) => sum + countKept(`${tool.name}\n${tool.description}`) + countSchema(tool.input),
+      countKept(system),
+    )
+}
+
+/**
+ * Usage for answers whose provider gives none: tokens of system, messages and tools in, text and tool inputs
+ * out. Each message is counted once per turn.
+ */
+export function usageEstimator(count: CountTokens): EstimateUsage {
+  const conversations = new WeakMap<readonly LoopMessage[], { messages: number; tokens: number }>()
+  const longTexts = new WeakMap<LoopMessage, number>()
+  const countFixed = fixedCounter(count)
   const countInput = (request: ModelRequest): number => {
     const counted = conversations.get(request.messages) ?? { messages: 0, tokens: 0 }
     for (; counted.messages < request.messages.length; counted.messages += 1)
-      counted.tokens += countMessage(request.messages[counted.messages])
+      counted.tokens += countMessage(request.messages[counted.messages], count)
     conversations.set(request.messages, counted)
-    let tokens = counted.tokens + countKept(request.system)
-    for (const tool of request.tools)
-      tokens += countKept(`${tool.name}\n${tool.description}`) + countSchema(tool.input)
-    return tokens
+    return counted.tokens + countFixed(request)
+  }
+  const roughly = (text: string): number => countRoughly(count, text)
+  const countInputRoughly = (request: ModelRequest): number => {
+    const counted = conversations.get(request.messages) ?? { messages: 0, tokens: 0 }
+    const rest = request.messages.slice(counted.messages)
+    return (
+      rest.reduce((sum, message) => sum + countMessage(message, roughly), counted.tokens) +
+      countFixed(request)
+    )
   }
   const ahead = async (request: ModelRequest, text: string): Promise<void> => {
     for (const message of request.messages.slice(conversations.get(request.messages)?.messages ?? 0)) {
@@ -55,21 +73,26 @@ export function usageEstimator(count: CountTokens): EstimateUsage {
     }
     await countGently(count, text)
   }
-  const countMessage = (message: LoopMessage | undefined): number => {
+  const countMessage = (message: LoopMessage | undefined, countText: CountTokens): number => {
     if (message === undefined) return 0
     const tokens =
       longTexts.get(message) ??
       (message.role !== 'tool' && message.tokens !== undefined
         ? message.tokens
-        : count(renderMessage(message)))
-    return message.role === 'assistant' ? tokens + countCalls(message.toolCalls, count) : tokens
+        : countText(renderMessage(message)))
+    return message.role === 'assistant' ? tokens + countCalls(message.toolCalls, countText) : tokens
   }
   const estimate = (request: ModelRequest, text: string, toolCalls: readonly AskedCall[]): Usage => ({
     input: countInput(request),
     output: count(text) + countCalls(toolCalls, count),
     estimated: true,
   })
-  return Object.assign(estimate, { ahead })
+  const atOnce = (request: ModelRequest, text: string): Usage => ({
+    input: countInputRoughly(request),
+    output: roughly(text),
+    estimated: true,
+  })
+  return Object.assign(estimate, { ahead, atOnce })
 }
 
 /** What of a message is to be counted. */

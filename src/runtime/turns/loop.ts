@@ -169,7 +169,7 @@ export function request(
     }
     const left = steps.tokensLeft()
     if (left !== null) asked.maxOutputTokens = await roomFor(left, asked, estimate, stepSignal)
-    steps.asking?.(() => estimate(asked, streamed, []))
+    steps.asking?.(() => estimate.atOnce(asked, streamed))
     try {
       const { usage, ...answer } = await ask(asked, emit, stepSignal, (words) => steps.remark?.(words))
       return { value: answer, usage }

@@ -43,4 +43,32 @@ describe('usageEstimator', () => {
     }
     expect(estimate(request, '', []).input).toBe(77)
   })
+
+  it('counts samples of a long text where a request is cut off, and all of it afterwards', () => {
+    let units = 0
+    const estimate = usageEstimator((text) => {
+      units += text.length
+      return text.length
+    })
+    const long = 'x'.repeat(1_000_000)
+    const request: ModelRequest = {
+      system: '',
+      messages: [
+        { role: 'user', text: 'a task' },
+        { role: 'tool', id: '1', name: 'a', ok: true, value: long },
+      ],
+      tools: [],
+      maxOutputTokens: null,
+      iteration: 1,
+      idempotencyKey: 'k',
+    }
+    expect(estimate.atOnce(request, long)).toEqual({
+      input: 6 + 1_000_000,
+      output: 1_000_000,
+      estimated: true,
+    })
+    expect(units).toBeLessThan(20_000)
+    expect(estimate(request, '', []).input).toBe(6 + 1_000_000)
+    expect(units).toBeGreaterThan(1_000_000)
+  })
 })
