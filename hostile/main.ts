@@ -15,7 +15,7 @@ const secondsShort = 60
 const help = `npm run hostile -- [options]
 
   --seconds <n>   how long the attacks go on (default ${secondsDefault})
-  --short         the same as --seconds ${secondsShort}, for CI: stalls are shown, and do not fail the run
+  --short         the same as --seconds ${secondsShort}, for CI: stalls and the size of the process are only shown
   --seed <n>      which attacks come when; otherwise drawn, and printed
   --only <name>   only this family; may be given several times. Families: ${families.map(({ name }) => name).join(', ')}
   --keep          leave the data directory, and say where it is
@@ -114,8 +114,8 @@ function countLines({ tried }: Hostile): string[] {
 }
 
 /**
- * A minute on a machine that does other things too says little about stalls: they are shown, and a whole run
- * is judged by them.
+ * A minute on a machine that does other things too says little about stalls and about the size of a process:
+ * they are shown, and a whole run is judged by them.
  */
 const isJudged = ({ timed }: Line): boolean => timed !== true || !values.short
 

@@ -178,8 +178,11 @@ export async function attack(hostile: Hostile): Promise<void> {
   ]
   await provoke(hostile, random('provoke'), calmAt, signal)
   hostile.calmAt = wallNow()
+  if (hostile.alive) await victim.weigh()
   while (hostile.alive && wallNow() < soloAt) await pause(100)
   over.abort()
   await Promise.all(work)
-  if (hostile.alive) hostile.alone = await tryAlone(trying, random('alone'), endAt)
+  if (!hostile.alive) return
+  hostile.alone = await tryAlone(trying, random('alone'), endAt)
+  await victim.weigh()
 }

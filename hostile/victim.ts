@@ -9,11 +9,19 @@ import type { Said } from './victim-process.ts'
 const attacked = fileURLToPath(new URL('./victim-process.ts', import.meta.url))
 const startMsMax = 30_000
 const stopMsMax = 15_000
-/** The tokenizer and the like are loaded after it listens: that is no stall of an input. */
+/** Workers and the like are started after it listens: that is no stall of an input. */
 const warmMs = 3000
 const silentMs = 1000
+const weighMsMax = 10_000
 
-export type Life = { from: number; readyAt: number; windows: Window[]; rss: { at: number; bytes: number }[] }
+export type Life = {
+  from: number
+  readyAt: number
+  windows: Window[]
+  rss: { at: number; bytes: number }[]
+  /** What it held after a collection, each time that it was asked. */
+  held: number[]
+}
 export type Place = {
   dataDir: string
   cwd: string
@@ -61,14 +69,14 @@ export class Victim {
   async start(): Promise<boolean> {
     const { dataDir, cwd, config, port, run, program = attacked } = this.#place
     const begun = wallNow()
-    const child = spawn(process.execPath, [program, dataDir, cwd, config, String(port)], {
+    const child = spawn(process.execPath, ['--expose-gc', program, dataDir, cwd, config, String(port)], {
       cwd,
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
       env: { ...process.env, TIELINE_HOSTILE: run },
     })
     this.#child = child
     this.#expected = false
-    const life: Life = { from: begun, readyAt: Infinity, windows: [], rss: [] }
+    const life: Life = { from: begun, readyAt: Infinity, windows: [], rss: [], held: [] }
     this.lives.push(life)
     let words = ''
     child.stderr?.on('data', (chunk: Buffer) => (words = (words + chunk.toString('utf8')).slice(-20_000)))
@@ -79,6 +87,7 @@ export class Victim {
         life.readyAt = wallNow()
         return ready.resolve(true)
       }
+      if (said.kind === 'held') return void life.held.push(said.bytes)
       if (wallNow() < life.readyAt + warmMs) return
       life.windows.push(said.window)
       life.rss.push({ at: said.window.to, bytes: said.rssBytes })
@@ -93,6 +102,15 @@ export class Victim {
     this.startMs.push(wallNow() - begun)
     if (listens) this.#up.resolve()
     return listens
+  }
+
+  /** Asks what it holds once everything that can go has gone. */
+  async weigh(): Promise<void> {
+    const life = this.lives.at(-1)
+    const known = life?.held.length ?? 0
+    if (life === undefined || this.#child?.connected !== true) return
+    this.#child.send('weigh')
+    for (let waited = 0; waited < weighMsMax && life.held.length === known; waited += 50) await pause(50)
   }
 
   /** True where it had ended by itself and was started again. */
