@@ -33,7 +33,7 @@ import type { LayerParts } from './projects/project-layer.ts'
 import { openProjects, type OpenProjects } from './projects/projects.ts'
 import { findAgent } from './runtime/kernel/projects-port.ts'
 import { isThere } from './runtime/kernel/runtime.ts'
-import { presentLog, replayPorts } from './recorded-log.ts'
+import { exportFrom, presentLog, replayPorts } from './recorded-log.ts'
 import { openDesks, type Desks } from './runtime/desk/desk.ts'
 import { createAlarm, type Alarm } from './runtime/kernel/alarm.ts'
 import { reportTo, tellHealth } from './runtime/kernel/report-faults.ts'
@@ -179,7 +179,7 @@ async function start(base: Base): Promise<OpenLine> {
     providers: settings.usable(),
     doorTools: toolbox.standard.filter((tool) => doorTools.includes(tool.name)),
     cwd,
-    exportLog: (id) => log.export(id),
+    exportLog: (id) => exportFrom(store, clock, ports, id),
   })
   wakeHosts(base, runtime)
   void archiveForever(runtime, store, warn)

@@ -20,7 +20,14 @@ import { findScope, readScope, UnknownId } from './runtime/kernel/scope.ts'
 import type { Projects } from './runtime/kernel/projects-port.ts'
 import { systemClock } from './runtime/kernel/system-clock.ts'
 import type { ExplainPorts } from './runtime/look/explain-ports.ts'
-import { exportLog, importLog, readExport, type ExportHeader } from './runtime/look/export-log.ts'
+import {
+  exportLog,
+  exportText,
+  importLog,
+  readExport,
+  type ExportFile,
+  type ExportHeader,
+} from './runtime/look/export-log.ts'
 import { ReplaySetup, type SetupParts } from './runtime/look/replay-setup.ts'
 import type { ReplayPorts } from './runtime/replay/replaying.ts'
 import { sqliteStore, type OpenStore } from './store/sqlite.ts'
@@ -123,6 +130,28 @@ const notDriven: Parameters<typeof createAgents>[5] = {
   whyUnrestricted: () => null,
 }
 
+/** A recorded run as a file, made in slices, between which others run. */
+export async function exportFrom(
+  store: OpenStore,
+  clock: Clock,
+  ports: () => Promise<LogPorts>,
+  id: string | null,
+): Promise<ExportFile> {
+  const [{ setup }, { nextRound }] = [await ports(), await import('./runtime/kernel/next-round.ts')]
+  let from = clock.elapsed()
+  const pause = async (): Promise<void> => {
+    if (clock.elapsed() - from < exportSliceMs) return
+    await nextRound()
+    from = clock.elapsed()
+  }
+  return exportLog(store, readTransactions(store.db), { id, version, env: process.env, setup, pause })
+}
+
+const toExported = (file: ExportFile): { header: ExportHeader; text: string } => ({
+  header: file.header,
+  text: exportText(file),
+})
+
 /** Most programs never look back, so what it takes is loaded at first use. */
 export const presentLog = (
   store: OpenStore,
@@ -137,16 +166,7 @@ export const presentLog = (
     if (explained === null) throw new UnknownId(`nothing of "${id}" may be seen.`)
     return explained
   },
-  async export(id) {
-    const [{ setup }, { nextRound }] = [await ports(), await import('./runtime/kernel/next-round.ts')]
-    let from = clock.elapsed()
-    const pause = async (): Promise<void> => {
-      if (clock.elapsed() - from < exportSliceMs) return
-      await nextRound()
-      from = clock.elapsed()
-    }
-    return exportLog(store, readTransactions(store.db), { id, version, env: process.env, setup, pause })
-  },
+  export: async (id) => toExported(await exportFrom(store, clock, ports, id)),
   events: async (id) => readScope(store, (await findScope(store, id)).turns),
   async calls(limit) {
     const [{ listCalls }, agents] = [await import('./runtime/look/listing.ts'), await store.lists.agentRows()]

@@ -1,7 +1,10 @@
 /** Calls: ask an agent and wait for its answer; what was called, what a request caused, and who waits for whom. */
+import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { isRefusal, type Refusal } from '../model/refusal.ts'
 import type { Desk } from '../runtime/desk/desk.ts'
+import { nextRound } from '../runtime/kernel/next-round.ts'
+import type { ExportFile } from '../runtime/look/export-log.ts'
 import {
   CallAnswer,
   CallRecord,
@@ -148,7 +151,12 @@ function flowRoutes(app: App, deps: Deps): void {
       query: ExportQuery,
       answers: { 200: ExportedLog },
     },
-    (asked) => asked.desk.log.export(asked.query.id ?? null),
+    async ({ desk, query, reply }) => {
+      const file = await desk.log.export(query.id ?? null)
+      if (isRefusal(file)) return file
+      void reply.type('application/json; charset=utf-8').send(Readable.from(exportedParts(file)))
+      return null
+    },
   )
   route('GET', '/api/waits', { summary: 'Who waits for whom now', answers: { 200: Waits } }, (asked) =>
     asked.desk.log.waits(),
@@ -194,4 +202,24 @@ function needRoutes(app: App, deps: Deps): void {
     },
     ({ desk }) => desk.log.needs(),
   )
+}
+
+const partUnits = 64 * 1024
+
+/** The answer as text, in slices: written as one, a long export would keep everybody else waiting. */
+async function* exportedParts({ header, lines }: ExportFile): AsyncGenerator<string> {
+  const first = JSON.stringify(header)
+  let part = `{"header":${first},"text":"`
+  for (const line of [first, ...lines]) {
+    // Where a cut falls between the two halves of a code point, each is written as an escape.
+    for (let from = 0; from < line.length; from += partUnits) {
+      part += JSON.stringify(line.slice(from, from + partUnits)).slice(1, -1)
+      if (part.length < partUnits) continue
+      yield part
+      part = ''
+      await nextRound()
+    }
+    part += '\\n'
+  }
+  yield `${part}"}`
 }

@@ -2,7 +2,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { type SessionId, type TurnId, toCallId } from '../model/id.ts'
 import type { Due, Store, EventFilter, EventPage } from '../runtime/kernel/store-port.ts'
-import { prepareFindEvent, numberEvents, readEvents, type LogRow } from './log-row.ts'
+import { prepareEventReader, numberEvents, readEvents, type LogRow } from './log-row.ts'
 import {
   arrays,
   parseGrants,
@@ -64,7 +64,7 @@ type Reads = 'session' | 'sessions' | 'turns' | 'entriesByNumber' | 'due' | 'eve
 export function prepareReads(db: DatabaseSync): Pick<Store, Reads> {
   const statements = prepareAll(db)
   const grants = parseGrants(db)
-  const findEvent = prepareFindEvent(db)
+  const findEvent = prepareGentleFind(db)
   return {
     async session(id) {
       const raw = statements.session.get(id) as RawArray | undefined
@@ -94,12 +94,30 @@ export function prepareReads(db: DatabaseSync): Pick<Store, Reads> {
       turns: listIds<TurnId>(statements.overdueTurns, at, limit),
       lost: listIds<TurnId>(statements.lost, at, limit),
     }),
-    event: async (seq) => findEvent(seq),
+    event: findEvent,
     async refused(call) {
       const row = statements.refused.get(call) as { seq: number } | undefined
       return row === undefined ? null : findEvent(row.seq)
     },
     read: prepareLogPages(db),
+  }
+}
+
+const longRowUnits = 4096
+
+/** Many long events one after the other are read in slices, even by somebody who asks for one at a time. */
+function prepareGentleFind(db: DatabaseSync): Store['event'] {
+  const reader = prepareEventReader(db)
+  let looked = 0
+  return async (seq) => {
+    reader.looked = 0
+    const found = reader.find(seq)
+    if (reader.looked > longRowUnits) looked += reader.looked
+    if (looked > unitsPerSlice) {
+      looked = 0
+      await nextRound()
+    }
+    return found
   }
 }
 

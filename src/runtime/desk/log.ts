@@ -7,10 +7,11 @@ import type { SessionRow } from '../../model/facts.ts'
 import type { SessionId } from '../../model/id.ts'
 import { isRefusal, type Refusal } from '../../model/refusal.ts'
 import type { Explanation } from '../../wire/explain.ts'
-import type { ExportedLog, Flow, FlowEvents, Waits } from '../../wire/log.ts'
+import type { Flow, FlowEvents, Waits } from '../../wire/log.ts'
 import { isThere } from '../kernel/runtime.ts'
 import type { Feed, FeedSink } from '../look/feed.ts'
 import { explainStall } from '../look/explain.ts'
+import type { ExportFile } from '../look/export-log.ts'
 import { readFlow, readFlowEvents } from '../look/flow.ts'
 import type { FlowSeen, Flows, FlowsQuery } from '../../wire/flows.ts'
 import type { Needs } from '../../wire/needs.ts'
@@ -41,7 +42,7 @@ export type LogDesk = {
    */
   explain(id: string): Promise<Explanation | Refusal>
   /** A call, a session or a flow as a file that replays elsewhere; null is everything. */
-  export(id: string | null): Promise<ExportedLog | Refusal>
+  export(id: string | null): Promise<ExportFile | Refusal>
   /** Who waits for whom now. */
   waits(): Promise<Waits | Refusal>
   /** The nodes of the cluster; none where this server has the log to itself. */
@@ -134,7 +135,7 @@ export function logDesk(parts: DeskParts, feed: Feed, { who }: Asker, gate: Gate
       const refusal = onlyUser(who, 'export the log')
       if (refusal !== null) return refusal
       const exported = await parts.exportLog(id)
-      const bytes = exported.text.length
+      const bytes = exported.lines.reduce((sum, line) => sum + line.length + 1, 0)
       return bytes > exportBytesMax
         ? { code: 'too_large', field: 'the export', bytes, bytesMax: exportBytesMax }
         : exported

@@ -3,7 +3,7 @@ import { inProject } from '../kernel/projects-port.ts'
 import type { AgentBook } from '../sessions/agent-book.ts'
 import type { Runtime } from '../sessions/runtime.ts'
 import type { Tool } from '../kernel/ports.ts'
-import type { ExportHeader } from '../look/export-log.ts'
+import type { ExportFile } from '../look/export-log.ts'
 import type { Asker } from './asker.ts'
 
 export type DeskParts = {
@@ -17,7 +17,7 @@ export type DeskParts = {
   /** Tools that clients outside may use. */
   doorTools: readonly Tool[]
   /** A recorded run as a file: of an id, or everything. */
-  exportLog(id: string | null): Promise<{ header: ExportHeader; text: string }>
+  exportLog(id: string | null): Promise<ExportFile>
   /** Where sessions work that name no directory. */
   cwd: string
 }

@@ -6,10 +6,13 @@ import type { ScriptedFunction } from '../../adapters/scripted/run-function.ts'
 import { sqliteStore, type SqliteStore } from '../../store/sqlite.ts'
 import { readTransactions } from '../../store/log-row.ts'
 import { viewsEqual } from '../../store/rebuild.ts'
-import { exportLog, importLog, readExport, type ExportHeader } from './export-log.ts'
+import { exportLog, exportText, importLog, readExport, type ExportHeader } from './export-log.ts'
 
-const exported = (w: World, id: string | null, env: Record<string, string> = {}) =>
-  exportLog(w.store, readTransactions(w.store.db), { id, version: '1.2.3', env, setup: setupOf(w) })
+async function exported(w: World, id: string | null, env: Record<string, string> = {}) {
+  const request = { id, version: '1.2.3', env, setup: setupOf(w) }
+  const file = await exportLog(w.store, readTransactions(w.store.db), request)
+  return { header: file.header, text: exportText(file) }
+}
 
 async function imported(text: string, store?: SqliteStore): Promise<SqliteStore> {
   let at = 0

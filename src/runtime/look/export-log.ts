@@ -5,7 +5,7 @@
  * earlier turns of the conversations that they were shown.
  * Secrets are taken out. The hash in the header is that of all lines after it.
  */
-import { hash } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { ownLimits, parseJson } from '../../model/bounded-json.ts'
 import { Event, type StoredEvent } from '../../model/event.ts'
@@ -54,11 +54,17 @@ export type ExportRequest = {
   pause?: () => Promise<void>
 }
 
+/** Its lines may come to hundreds of megabytes: a server gives them out one by one. */
+export type ExportFile = { header: ExportHeader; lines: readonly string[] }
+
+export const exportText = ({ header, lines }: ExportFile): string =>
+  `${[JSON.stringify(header), ...lines].join('\n')}\n`
+
 export async function exportLog(
   store: LogReader,
   transactions: Iterable<Transaction>,
   request: ExportRequest,
-): Promise<{ header: ExportHeader; text: string }> {
+): Promise<ExportFile> {
   const scope = request.id === null ? null : await findScope(store, request.id)
   const context = scope === null ? { turns: [], sessions: [] } : await collectContext(store, scope)
   const wanted = scope === null ? () => true : isWanted(scope, context)
@@ -71,9 +77,10 @@ export async function exportLog(
   const redactor = createRedactor(request.env)
   const lines: string[] = []
   for (const [index, { at, events }] of kept.entries()) {
-    for (const event of events)
+    for (const event of events) {
       lines.push(JSON.stringify({ tx: index + 1, at, event: redactor.redact(event) }))
-    await request.pause?.()
+      await request.pause?.()
+    }
   }
   const turns =
     scope?.turns.length ??
@@ -83,6 +90,11 @@ export async function exportLog(
       0,
     )
   const setup = redactor.mask(describeSetup(request.setup, listRan(kept)))
+  const hash = lineHash(canonicalSetup(setup))
+  for (const line of lines) {
+    hash.add(line)
+    await request.pause?.()
+  }
   const header: ExportHeader = {
     tieline: 'log',
     format: exportFormat,
@@ -92,10 +104,10 @@ export async function exportLog(
     turns,
     contextTurns: context.turns.length,
     redacted: redactor.count(),
-    hash: hashOfLines([canonicalSetup(setup), ...lines]),
+    hash: hash.hex(),
     setup,
   }
-  return { header, text: `${[JSON.stringify(header), ...lines].join('\n')}\n` }
+  return { header, lines }
 }
 
 /** The agents of the turns that are in it. */
@@ -107,7 +119,17 @@ const listRan = (kept: readonly { events: readonly Event[] }[]): Set<string> =>
 /** Whatever the order of its fields is in the file. */
 const canonicalSetup = (setup: ReplaySetup): string => canonical(JSON.parse(JSON.stringify(setup)) as Json)
 
-const hashOfLines = (lines: readonly string[]): string => hash('sha256', lines.join('\n'), 'hex')
+/** The hash of all lines, added one by one; the first is the setup, which format 1 does not have. */
+function lineHash(setup: string | null): { add(line: string): void; hex(): string } {
+  const hash = createHash('sha256')
+  let between = ''
+  const add = (line: string): void => {
+    hash.update(between).update(line)
+    between = '\n'
+  }
+  if (setup !== null) add(setup)
+  return { add, hex: () => hash.digest('hex') }
+}
 
 type Context = { turns: TurnId[]; sessions: SessionId[] }
 
@@ -179,8 +201,9 @@ export function readExport(text: string): ReadExport {
     throw new ImportFault(
       `the file is damaged: it should have ${header.events} events and has ${lines.length}. Export it again.`,
     )
-  const whole = header.setup === undefined ? lines : [canonicalSetup(header.setup), ...lines]
-  if (hashOfLines(whole) !== header.hash)
+  const hash = lineHash(header.setup === undefined ? null : canonicalSetup(header.setup))
+  for (const line of lines) hash.add(line)
+  if (hash.hex() !== header.hash)
     throw new ImportFault(
       'the file is damaged, or was changed after it was exported: its hash is not that of its events. Export it again.',
     )

@@ -7,7 +7,7 @@ import type { SessionId } from '../../model/id.ts'
 import { rebuild, viewsEqual } from '../../store/rebuild.ts'
 import { sqliteStore } from '../../store/sqlite.ts'
 import { readTransactions } from '../../store/log-row.ts'
-import { exportLog, importLog, readExport } from '../look/export-log.ts'
+import { exportLog, exportText, importLog, readExport } from '../look/export-log.ts'
 
 async function night() {
   const script: ScriptedFunction = async (turn) => {
@@ -59,7 +59,7 @@ test('R10: every turn with mail replays equal: accepting, taking, forking, expan
 
 test('a fork is exported with what it shares, and replays from the file', async () => {
   const { w, forked } = await night()
-  const { text } = await exportLog(w.store, readTransactions(w.store.db), {
+  const file = await exportLog(w.store, readTransactions(w.store.db), {
     id: forked,
     version: '0',
     env: {},
@@ -67,7 +67,7 @@ test('a fork is exported with what it shares, and replays from the file', async 
   })
   let at = 0
   const store = sqliteStore({ directory: ':memory:', now: () => at })
-  await importLog(readExport(text), {
+  await importLog(readExport(exportText(file)), {
     transact: (keys, work) => store.transact(keys, work),
     lastSeq: () => store.lastSeq(),
     at: (moment) => (at = moment),
