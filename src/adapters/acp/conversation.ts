@@ -59,13 +59,43 @@ export async function openConversation(options: OpenOptions): Promise<Conversati
     return await open(options)
   } catch (fault) {
     await options.process.stop()
-    if (fault instanceof AgentUnavailable || options.signal.aborted) throw fault
-    const said = options.process.said()
-    const known = readUnavailable(fault, options.preset) ?? readUnavailable(new Error(said), options.preset)
-    if (known !== null) throw new AgentUnavailable(known)
-    const why = `${faultText(fault)}${said === '' ? '' : `; it said: ${said.slice(-500)}`}`
-    throw new AgentUnavailable({ why: `it could not be started (${why})`, cure: 'start it by hand and look' })
+    throw explainStart(fault, options)
   }
+}
+
+export type Greeted = Pick<OpenOptions, 'process' | 'preset' | 'clock' | 'version' | 'signal'>
+
+/** Asks it who it is, and ends it. Rejects like `openConversation`. */
+export async function greet(options: Greeted, msMax: number): Promise<void> {
+  const connection = client({ name: 'tieline' }).connect(options.process.messages)
+  try {
+    await initialize(asker(connection, options), options, msMax)
+  } catch (fault) {
+    throw explainStart(fault, options)
+  } finally {
+    await options.process.stop()
+    connection.close()
+  }
+}
+
+function explainStart(fault: unknown, { process, preset, signal }: Greeted): unknown {
+  if (fault instanceof AgentUnavailable || signal.aborted) return fault
+  const said = process.said()
+  const known = readUnavailable(fault, preset) ?? readUnavailable(new Error(said), preset)
+  if (known !== null) return new AgentUnavailable(known)
+  const why = `${faultText(fault)}${said === '' ? '' : `; it said: ${said.slice(-500)}`}`
+  return new AgentUnavailable({ why: `it could not be started (${why})`, cure: 'start it by hand and look' })
+}
+
+async function initialize(ask: Ask, options: Greeted, msMax = startMsMax): Promise<Record<string, unknown>> {
+  const given = {
+    protocolVersion,
+    clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
+    clientInfo: { name: 'tieline', version: options.version },
+  }
+  const initialized = await ask('initialize', given, msMax)
+  refuseVersion(initialized, options)
+  return initialized
 }
 
 async function open(options: OpenOptions): Promise<Conversation> {
@@ -93,12 +123,7 @@ async function open(options: OpenOptions): Promise<Conversation> {
     )
     .connect(process.messages)
   const ask = asker(connection, options)
-  const initialized = await ask('initialize', {
-    protocolVersion,
-    clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
-    clientInfo: { name: 'tieline', version: options.version },
-  })
-  refuseVersion(initialized, options)
+  const initialized = await initialize(ask, options)
   const canLoad = readAt(initialized, 'agentCapabilities', 'loadSession') === true
   const session = await openSession(ask, options, canLoad)
   // Quiet counts from here: what took long was the start.
@@ -152,7 +177,7 @@ const ignore = (): void => undefined
 type Ask = (method: string, params: object, msMax?: number | null) => Promise<Record<string, unknown>>
 
 /** Answers in time, or breaks: with the agent's own words, with its process, or with the signal. */
-function asker(connection: ClientConnection, { process, clock, signal }: OpenOptions): Ask {
+function asker(connection: ClientConnection, { process, clock, signal }: Greeted): Ask {
   return async (method, params, msMax = startMsMax) => {
     const over = new AbortController()
     const watch = AbortSignal.any([over.signal, ...(msMax === null ? [] : [signal])])
@@ -193,7 +218,7 @@ const hasSteering = (initialized: unknown): boolean =>
     ['agentCapabilities', 'sessionCapabilities', '_meta', 'steering', 'supported'],
   ].some((path) => readAt(initialized, ...path) === true)
 
-function refuseVersion(initialized: Record<string, unknown>, { preset }: OpenOptions): void {
+function refuseVersion(initialized: Record<string, unknown>, { preset }: Greeted): void {
   const spoken = initialized['protocolVersion']
   if (spoken !== protocolVersion)
     throw new AgentUnavailable({

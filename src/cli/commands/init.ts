@@ -121,6 +121,7 @@ function planStarter({ cwd }: Surroundings): Planned {
     state: existing === undefined ? 'write' : 'there',
     before: null,
     after: starterConfig,
+    parts: [],
     snippet: starterConfig,
     why: existing === undefined ? 'new file' : 'is there already',
     note: null,

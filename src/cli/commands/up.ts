@@ -1,21 +1,39 @@
 /** `tieline up` and `tieline down`: the agents of this machine, connected with each other; and everything as before. */
 import { existsSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { flagText, printJson, UsageError, type Command, type CommandInput } from '../command.ts'
-import { refuseValue } from '../flags.ts'
+import { join } from 'node:path'
+import { whyUnavailable, type Unavailable } from '../../adapters/acp/program.ts'
+import type { Agent } from '../../model/agent.ts'
 import { askLine } from '../chat/prompt.ts'
 import { isYes } from '../chat/question.ts'
+import { flagText, printJson, UsageError, type Command, type CommandInput } from '../command.ts'
+import { refuseValue } from '../flags.ts'
 import { chooseProcess, type OwnFiles, type Surroundings } from '../setup/init-entries.ts'
-import { renderChanges, writeWhole } from '../setup/init-plan.ts'
-import { describeFound, findAgents, planUp, presetNames } from '../setup/up-plan.ts'
+import { renderChanges, writeWhole, type Planned } from '../setup/init-plan.ts'
 import {
-  forgetWritten,
-  keepWritten,
+  installAdapter,
+  listAdapters,
+  removeAdapter,
+  renderInstall,
+  type WantedAdapter,
+} from '../setup/up-adapters.ts'
+import { checkByStarting, type Around } from '../setup/up-check.ts'
+import {
+  describeAgent,
+  describeFound,
+  findAgents,
+  planUp,
+  presetNames,
+  type FoundAgent,
+} from '../setup/up-plan.ts'
+import {
+  keepRecord,
   listMissing,
+  readRecord,
   recordFile,
-  readWritten,
   removeEmpty,
   takeBack,
+  type UpRecord,
 } from '../setup/written.ts'
 
 const here = ({ env }: CommandInput): Surroundings => ({ cwd: process.cwd(), home: homedir(), env })
@@ -38,8 +56,9 @@ export const up: Command = {
     yes: { help: 'do not ask' },
   },
   more: `
-It looks for the programs on your PATH, shows everything that it would write, and asks once. Their files keep
-everything else. "tieline down" takes it all back.`,
+It looks for the programs on your PATH, shows everything that it would write and install, and asks once. Their
+files keep everything else. Then it starts each of them, and says what it can do. "tieline down" takes it all
+back.`,
   examples: ['tieline up', 'tieline up --dry-run', 'tieline up --only claude,codex --yes'],
   async run(input) {
     const at = here(input)
@@ -48,36 +67,29 @@ everything else. "tieline down" takes it all back.`,
       throw new UsageError(
         `none of ${presetNames.join(', ')} was found on your PATH. Install one of them first.`,
       )
-    const planned = await planUp(found, at, chooseProcess(at, ownFiles()))
+    const { findPlace } = await import('../reach/place.ts')
+    const { dataDir, config } = await findPlace(input, { userOnly: true })
+    const planned = await planUp(found, at, chooseProcess(at, ownFiles()), addressOf(config.server))
+    const adapters = listAdapters(found, at, dataDir)
     const toWrite = planned.filter(({ state }) => state === 'write')
     const isJson = input.flags['json'] === true
-    if (!isJson)
-      for (const { what, file, why, state, before, after } of planned) {
-        input.out.write(`${what}: ${file} (${why})\n`)
-        if (state === 'write') for (const line of renderChanges(before, after)) input.out.write(`  ${line}\n`)
-      }
+    if (!isJson) input.out.write(renderPlan(planned, adapters))
     const isDry = input.flags['dry-run'] === true
-    const may = !isDry && toWrite.length > 0 && (input.flags['yes'] === true || (await askUser(input)))
-    if (may) {
-      const record = readWritten(at)
-      for (const { file, before, after } of toWrite) {
-        const folders = [...(record.length === 0 ? listMissing(recordFile(at)) : []), ...listMissing(file)]
-        record.push({ file, before, after, folders })
-        keepWritten(at, record)
-        await writeWhole(file, after)
-      }
-    }
-    const { findPlace } = await import('../reach/place.ts')
-    const { dataDir } = await findPlace(input, { userOnly: true })
-    const lines = found.map((one) => describeFound(one, at, dataDir))
+    const hasWork = toWrite.length + adapters.length > 0
+    const may = !isDry && hasWork && (input.flags['yes'] === true || (await askUser(input)))
+    const failed = may ? await writeAll(input, at, toWrite, adapters) : []
+    const around = { env: at.env, home: at.home, dataDir }
+    const isUp = may || !hasWork
+    const missing = await Promise.all(
+      found.map((one) => (isUp ? checkByStarting : whyNot)(describeAgent(one), around)),
+    )
+    const lines = found.map((one, n) => describeFound(one, missing[n] ?? null))
     if (isJson)
       printJson(input.out, {
-        agents: found.map(({ preset, version, loggedIn }, n) => ({
-          name: preset.name,
-          version,
-          loggedIn,
-          says: lines[n],
-        })),
+        agents: found.map(({ preset, version, loggedIn }, n) => {
+          const says = lines[n]
+          return { name: preset.name, version, loggedIn, callable: isUp && missing[n] === null, says }
+        }),
         files: planned.map(({ what, file, state, why }) => ({
           what,
           file,
@@ -85,17 +97,76 @@ everything else. "tieline down" takes it all back.`,
           why,
           written: may && state === 'write',
         })),
+        adapters: adapters.map(({ package: name, version, directory }) => ({ name, version, directory })),
+        failed,
       })
     else {
       const outcome = may
         ? 'Written. Restart the programs to see the tools.'
-        : toWrite.length === 0
-          ? 'Nothing to change.'
-          : 'Nothing was written.'
-      input.out.write(`${[outcome, ...lines].join('\n')}\n`)
+        : hasWork
+          ? 'Nothing was written.'
+          : 'Nothing to change.'
+      input.out.write(
+        `${[...failed, outcome, ...lines, ...(isUp ? [nextStep(found, missing)] : [])].join('\n')}\n`,
+      )
     }
-    return may || isDry || toWrite.length === 0 ? 0 : 1
+    return (may || isDry || !hasWork) && failed.length === 0 ? 0 : 1
   },
+}
+
+const whyNot = async (agent: Agent, around: Around): Promise<Unavailable | null> =>
+  whyUnavailable(agent, around)
+
+/** Null where every start has another address. */
+const addressOf = ({ host, port }: { host: string; port: number }): string | null =>
+  port === 0
+    ? null
+    : `http://${/^(0\.0\.0\.0|::)$/.test(host) ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host}:${port}`
+
+function renderPlan(planned: readonly Planned[], adapters: readonly WantedAdapter[]): string {
+  const lines = planned.flatMap(({ what, file, why, state, before, after, note }) => [
+    `${what}: ${file} (${why})`,
+    ...(state === 'write' ? renderChanges(before, after).map((line) => `  ${line}`) : []),
+    ...(state === 'write' && note !== null ? [`  ${note}`] : []),
+  ])
+  const installs = adapters.map((adapter) => `Adapter: ${renderInstall(adapter)}`)
+  return `${[...lines, ...installs].join('\n')}\n`
+}
+
+/** Records each before it is done. What could not be installed is answered, and does not stop the rest. */
+async function writeAll(
+  { out, err, flags }: CommandInput,
+  at: Surroundings,
+  toWrite: readonly Planned[],
+  adapters: readonly WantedAdapter[],
+): Promise<string[]> {
+  let record = readRecord(at)
+  const keep = (changed: UpRecord): void => keepRecord(at, (record = changed))
+  const forRecord = (): string[] =>
+    record.written.length + record.adapters.length === 0 ? listMissing(recordFile(at)) : []
+  for (const { file, before, after, parts } of toWrite) {
+    const folders = [...forRecord(), ...listMissing(file)]
+    keep({ ...record, written: [...record.written, { file, before, after, folders, parts }] })
+    await writeWhole(file, after)
+  }
+  const failed: string[] = []
+  for (const adapter of adapters) {
+    const folders = [...forRecord(), ...listMissing(join(adapter.directory, 'package.json'))]
+    const { package: name, directory } = adapter
+    keep({ ...record, adapters: [...record.adapters, { package: name, directory, folders }] })
+    if (flags['json'] !== true) (out.isTTY === true ? out : err).write(`Installing ${name} …\n`)
+    const problem = await installAdapter(adapter, at)
+    if (problem !== null) failed.push(`${name} could not be installed: ${problem}`)
+  }
+  return failed
+}
+
+/** What to try, with an agent that answers. */
+function nextStep(found: readonly FoundAgent[], missing: readonly (Unavailable | null)[]): string {
+  const one = found.find((_, n) => missing[n] === null)
+  return one === undefined
+    ? 'None of them can be called yet.'
+    : `Try it: tieline call ${one.preset.name} "Review the last commit"`
 }
 
 export const down: Command = {
@@ -109,9 +180,16 @@ was changed inside our own entry is left alone, and named.`,
   examples: ['tieline down'],
   async run(input) {
     const at = here(input)
-    let kept = readWritten(at)
+    let record = readRecord(at)
     const lines: string[] = []
-    for (const one of kept.toReversed()) {
+    for (const one of record.adapters.toReversed()) {
+      const problem = await removeAdapter(one, at)
+      lines.push(problem ?? `${one.package}: removed.`)
+      if (problem !== null) continue
+      keepRecord(at, (record = { ...record, adapters: record.adapters.filter((other) => other !== one) }))
+      removeEmpty(one.folders)
+    }
+    for (const one of record.written.toReversed()) {
       const now = existsSync(one.file) ? readFileSync(one.file, 'utf8') : null
       const back = now === null ? null : takeBack(one, now)
       if (back === undefined) {
@@ -119,16 +197,19 @@ was changed inside our own entry is left alone, and named.`,
         continue
       }
       if (back === null) rmSync(one.file, { force: true })
-      else await writeWhole(one.file, back)
+      else if (back !== now) await writeWhole(one.file, back)
       lines.push(`${one.file}: as it was${now === one.after ? '' : ', with your changes'}.`)
-      kept = kept.filter((other) => other !== one)
-      forgetWritten(at, kept)
+      keepRecord(at, (record = { ...record, written: record.written.filter((other) => other !== one) }))
       removeEmpty(one.folders)
     }
-    if (input.flags['json'] === true) printJson(input.out, { left: kept.map(({ file }) => file) })
+    const left = [
+      ...record.written.map(({ file }) => file),
+      ...record.adapters.map(({ directory }) => directory),
+    ]
+    if (input.flags['json'] === true) printJson(input.out, { left })
     else
       input.out.write(`${lines.length === 0 ? 'Nothing was written by "tieline up".' : lines.join('\n')}\n`)
-    return kept.length === 0 ? 0 : 1
+    return left.length === 0 ? 0 : 1
   },
 }
 

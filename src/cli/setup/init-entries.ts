@@ -15,7 +15,9 @@ export type Target = {
   file: string
   format: 'json' | 'toml'
   path: readonly string[]
-  entry: JsonObject | string[]
+  entry: JsonObject | string
+  /** The entry is one of the list at `path`. */
+  isItem?: true
 }
 
 export type McpClient = {

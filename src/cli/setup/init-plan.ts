@@ -8,7 +8,8 @@ import { isDeepStrictEqual } from 'node:util'
 import { parse as parseToml } from 'smol-toml'
 import type { McpClient, Scope, Surroundings, Target, Way } from './init-entries.ts'
 import { describeError } from '../../client/tieline-error.ts'
-import { addEntry, parseJsonc, type JsonObject } from './jsonc.ts'
+import { addEntry, addItem, readAt, type Part } from './jsonc-edit.ts'
+import { parseJsonc, type JsonObject } from './jsonc.ts'
 import { describeDoubled, findOpenCodeEntries, opencodePlugin } from './opencode-plugin.ts'
 
 export type Planned = {
@@ -21,6 +22,8 @@ export type Planned = {
   state: 'write' | 'there' | 'other' | 'unclear' | 'doubled'
   before: string | null
   after: string
+  /** What is added, for whoever takes it back. */
+  parts: readonly Part[]
   /** The entry alone, for the user to paste. */
   snippet: string
   why: string
@@ -53,8 +56,10 @@ async function settleOpenCode({ id }: McpClient, at: Surroundings, plan: Planned
   if (id !== 'opencode' && id !== opencodePlugin.id) return plan
   const found = await findOpenCodeEntries(at)
   const [own, other] = id === 'opencode' ? [found.mcp, found.plugin] : [found.plugin, found.mcp]
+  const isAnother = id === opencodePlugin.id && own.length > 0 && plan.state === 'write'
+  if (isAnother) return { ...plan, state: 'other', why: `it has our plugin already: ${own.join(', ')}` }
   if (other.length === 0) return plan
-  const unchanged = { ...plan, after: plan.before ?? '', note: null }
+  const unchanged = { ...plan, after: plan.before ?? '', parts: [], note: null }
   if (own.length > 0)
     return { ...unchanged, state: 'doubled', why: `${describeDoubled(found)}. Remove one of both` }
   return id === 'opencode'
@@ -78,16 +83,18 @@ const machineNote =
   'writes an entry that works elsewhere too.'
 
 function planOne(client: McpClient, first: Target, before: string | null, note: string | null): Planned {
-  const plain = { what: client.title, file: first.file, before, after: before ?? '', note }
+  const plain = { what: client.title, file: first.file, before, after: before ?? '', parts: [], note }
   try {
     const parsed = parseObject(first, before ?? '')
     const target = client.newer?.(first, parsed) ?? first
     const snippet = renderSnippet(target)
-    const { path, entry, format } = target
-    const existing = path.reduce<unknown>((value, name) => (value as JsonObject | undefined)?.[name], parsed)
-    if (existing !== undefined && isDeepStrictEqual(existing, entry))
-      return { ...plain, snippet, state: 'there', why: 'has this entry already' }
-    if (existing !== undefined)
+    const { path, entry, isItem = false } = target
+    const existing = readAt(parsed, path)
+    const has = isItem
+      ? Array.isArray(existing) && existing.some((item) => isDeepStrictEqual(item, entry))
+      : isDeepStrictEqual(existing, entry)
+    if (has) return { ...plain, snippet, state: 'there', why: 'has this entry already' }
+    if (existing !== undefined && !isItem)
       return {
         ...plain,
         snippet,
@@ -95,12 +102,17 @@ function planOne(client: McpClient, first: Target, before: string | null, note: 
         why: `has another entry ${path.join('.')}, which is left as it is`,
       }
     const why = before === null ? 'new file' : 'one entry is added'
-    const after = format === 'json' ? addEntry(before ?? '', path, entry) : addTable(before ?? '', target)
-    return { ...plain, snippet, state: 'write', why, after }
+    const parts = [{ path, value: entry, isItem }]
+    return { ...plain, snippet, state: 'write', why, after: addTarget(before ?? '', target), parts }
   } catch (error) {
     const why = `is left alone: ${describeError(error).split('\n')[0] ?? ''}`
     return { ...plain, snippet: renderSnippet(first), state: 'unclear', why }
   }
+}
+
+function addTarget(text: string, target: Target): string {
+  if (target.format === 'toml') return addTable(text, target)
+  return (target.isItem === true ? addItem : addEntry)(text, target.path, target.entry)
 }
 
 function parseObject({ format }: Target, text: string): JsonObject {
@@ -117,7 +129,7 @@ function parseObject({ format }: Target, text: string): JsonObject {
 }
 
 const renderSnippet = (target: Target): string =>
-  target.format === 'toml' ? renderTable(target) : addEntry('', target.path, target.entry)
+  target.format === 'toml' ? renderTable(target) : addTarget('', target)
 
 /** Adds a table at the end of the file, unless it would mean something else there. */
 function addTable(text: string, target: Target): string {

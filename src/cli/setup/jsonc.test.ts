@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { JsoncError, parseJsonc, addEntry } from './jsonc.ts'
+import { addEntry } from './jsonc-edit.ts'
+import { JsoncError, parseJsonc } from './jsonc.ts'
 
 const entry = { command: 'x', args: ['y'] }
 const path = ['servers', 'ours'] as const

@@ -1,74 +1,46 @@
 /**
- * JSON as people write it in settings, with comments and trailing commas. Adds one entry to the text and
- * leaves everything else as it is, to the byte. The result is parsed again and compared, so that a text that
- * was not understood is never written.
+ * JSON as people write it in settings, with comments and trailing commas, with the place of everything in it.
+ * What changes such a text is in `jsonc-edit.ts`.
  */
-import { isDeepStrictEqual } from 'node:util'
 
-type Value = string | number | boolean | null | Value[] | { [name: string]: Value }
+export type Value = string | number | boolean | null | Value[] | { [name: string]: Value }
 export type JsonObject = { [name: string]: Value }
 
-/** Where an object's braces are, where its last member ends, and whether a comma follows that. */
-type Node = {
+/** Where the brackets are, where the last part ends, and whether a comma follows that. */
+export type Inside = { open: number; close: number; end: number; comma: boolean }
+export type Node = {
   value: Value
-  object: { open: number; close: number; end: number; comma: boolean; members: Map<string, Node> } | null
+  /** Of a member: where its name begins. */
+  start: number
+  end: number
+  object: (Inside & { members: Map<string, Node> }) | null
+  array: (Inside & { items: Node[] }) | null
 }
 
 export class JsoncError extends Error {}
 
 export const parseJsonc = (text: string): Value => parseNode(text).value
 
-/** Adds `entry` at `path`, and missing objects on the way. Throws a JsoncError if that is not safe. */
-export function addEntry(text: string, path: readonly string[], entry: Value): string {
-  const whole = text.trim() === '' ? '{}\n' : text
-  const root = parseNode(whole)
-  let at = root
-  let depth = 0
-  for (; depth < path.length - 1; depth++) {
-    const next = at.object?.members.get(path[depth] ?? '')
-    if (next === undefined) break
-    at = next
-  }
-  if (at.object === null)
-    throw new JsoncError(`${depth === 0 ? 'the file' : path.slice(0, depth).join('.')} is not an object`)
-  const name = path[depth] ?? ''
-  if (at.object.members.has(name)) throw new JsoncError(`${path.join('.')} is there already`)
-  const value = path.slice(depth + 1).reduceRight<Value>((inner, key) => ({ [key]: inner }), entry)
-  const added = insert(whole, at.object, depth, name, value)
-  if (!isDeepStrictEqual(parseJsonc(added), mergeEntry(root.value as JsonObject, path, entry)))
-    throw new JsoncError('it is written in a way that cannot be changed safely')
-  return added
-}
+const neither = { object: null, array: null }
+type Last = { end: number; comma: boolean }
 
-function mergeEntry(object: JsonObject, [name = '', ...rest]: readonly string[], entry: Value): JsonObject {
-  const value = rest.length === 0 ? entry : mergeEntry((object[name] ?? {}) as JsonObject, rest, entry)
-  return { ...object, [name]: value }
-}
+const createArray = (start: number, end: number, last: Last, items: Node[]): Node => ({
+  value: items.map((item) => item.value),
+  start,
+  end,
+  object: null,
+  array: { open: start, close: end - 1, ...last, items },
+})
 
-function insert(
-  text: string,
-  object: NonNullable<Node['object']>,
-  depth: number,
-  name: string,
-  value: Value,
-): string {
-  const unit = /\n([ \t]+)"/.exec(text)?.[1] ?? '  '
-  const newline = text.includes('\r\n') ? '\r\n' : '\n'
-  const indent = unit.repeat(depth + 1)
-  const lines = JSON.stringify(value, null, unit).replaceAll('\n', `${newline}${indent}`)
-  const isEmpty = object.members.size === 0
-  return [
-    text.slice(0, object.end),
-    isEmpty || object.comma ? '' : ',',
-    // What is between the last member and the brace, such as a comment, stays before the new member.
-    isEmpty ? '' : text.slice(object.end, object.close).trimEnd(),
-    `${newline}${indent}${JSON.stringify(name)}: ${lines}${newline}`,
-    unit.repeat(depth),
-    text.slice(object.close),
-  ].join('')
-}
+const createObject = (start: number, end: number, last: Last, members: Map<string, Node>): Node => ({
+  value: Object.fromEntries([...members].map(([name, node]) => [name, node.value])),
+  start,
+  end,
+  object: { open: start, close: end - 1, ...last, members },
+  array: null,
+})
 
-function parseNode(text: string): Node {
+export function parseNode(text: string): Node {
   let at = text.startsWith('\uFEFF') ? 1 : 0
 
   const fail = (what: string): never => {
@@ -107,24 +79,22 @@ function parseNode(text: string): Node {
     skip()
     const open = at
     if (text[at] === '[') {
-      const items: Value[] = []
-      members(']', () => items.push(value().value))
-      return { value: items, object: null }
+      const items: Node[] = []
+      const last = members(']', () => items.push(value()))
+      return createArray(open, at, last, items)
     }
-    if (text[at] !== '{') return { value: scalar(), object: null }
+    if (text[at] !== '{') return { value: scalar(), start: open, end: at, ...neither }
     const found = new Map<string, Node>()
     const last = members('}', () => {
+      const start = at
       const name = text[at] === '"' ? (scalar() as string) : fail('a name in quotes is missing')
       skip()
       if (text[at] !== ':') fail('a colon is missing')
       at++
       if (found.has(name)) fail(`"${name}" is there twice`)
-      found.set(name, value())
+      found.set(name, { ...value(), start })
     })
-    return {
-      value: Object.fromEntries([...found].map(([name, node]) => [name, node.value])),
-      object: { open, close: at - 1, ...last, members: found },
-    }
+    return createObject(open, at, last, found)
   }
 
   const node = value()

@@ -78,7 +78,8 @@ export const opencodePlugin: McpClient = {
       file: join(folder, names.find((name) => existsSync(join(folder, name))) ?? 'opencode.json'),
       format: 'json',
       path: ['plugin'],
-      entry: [choosePath(at, scope)],
+      entry: choosePath(at, scope),
+      isItem: true,
     }
   },
   note: () =>

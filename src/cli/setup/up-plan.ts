@@ -4,11 +4,13 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse as parseToml } from 'smol-toml'
 import { presets, type Preset } from '../../adapters/acp/presets.ts'
-import { findExecutable, hasLogin, whyUnavailable } from '../../adapters/acp/program.ts'
+import { findExecutable, hasLogin, type Unavailable } from '../../adapters/acp/program.ts'
 import { Agent, drivenDriver, type PresetName } from '../../model/agent.ts'
 import { configNames, userDirectory } from '../../trust/config-text.ts'
 import { mcpClients, type Surroundings, type Way } from './init-entries.ts'
 import { planEntries, type Planned } from './init-plan.ts'
+import { findOpenCodeEntries, opencodePlugin } from './opencode-plugin.ts'
+import { clientHooks, planHooks, wakes } from './up-hooks.ts'
 
 export type FoundAgent = {
   preset: Preset
@@ -43,37 +45,56 @@ const askVersion = (program: string, { versionArgs }: Preset, at: Surroundings):
     )
   })
 
-export async function planUp(found: readonly FoundAgent[], at: Surroundings, way: Way): Promise<Planned[]> {
-  const names = found.map(({ preset }) => preset.name as string)
-  const clients = mcpClients.filter(({ id }) => names.includes(id))
-  return [...(await planEntries(clients, at, 'user', way)), ...planAgents(found, at)]
+/** `server` is where hooks find it; null where that changes with every start. */
+export async function planUp(
+  found: readonly FoundAgent[],
+  at: Surroundings,
+  way: Way,
+  server: string | null,
+): Promise<Planned[]> {
+  const has = (name: string): boolean => found.some(({ preset }) => preset.name === name)
+  // The plugin makes its sessions reachable too. Where the MCP entry is there already, that one stays.
+  const { mcp } = await findOpenCodeEntries(at)
+  const clients = mcpClients
+    .filter(({ id }) => has(id))
+    .map((client) => (client.id === 'opencode' && mcp.length === 0 ? opencodePlugin : client))
+  return [
+    ...(await planEntries(clients, at, 'user', way)),
+    ...clientHooks.filter(({ client }) => has(client)).map((hooks) => planHooks(hooks, at, server)),
+    planAgents(found, at),
+  ]
 }
 
 /** The agents, in the user's own file; those that it has already stay as they are. */
-function planAgents(found: readonly FoundAgent[], at: Surroundings): Planned[] {
+function planAgents(found: readonly FoundAgent[], at: Surroundings): Planned {
   const directory = userDirectory(at.env, at.home)
   const name = configNames.find((one) => existsSync(join(directory, one))) ?? configNames[0]
   const file = join(directory, name)
   const before = existsSync(file) ? readFileSync(file, 'utf8') : null
-  const plain = { what: 'Agents', file, before, note: null }
+  const plain = { what: 'Agents', file, before, parts: [], note: null }
   if (file.endsWith('.json')) {
     const why = 'is JSON, which is left alone: add the agents yourself'
-    return [{ ...plain, after: before ?? '', snippet: renderAgents(found), state: 'unclear', why }]
+    return { ...plain, after: before ?? '', snippet: renderAgents(found), state: 'unclear', why }
   }
   try {
     const { agents = {} } = parseToml(before ?? '') as { agents?: Record<string, unknown> }
     const missing = found.filter(({ preset }) => agents[preset.name] === undefined)
     const snippet = renderAgents(missing)
     if (missing.length === 0)
-      return [{ ...plain, after: before ?? '', snippet, state: 'there', why: 'has these agents already' }]
+      return { ...plain, after: before ?? '', snippet, state: 'there', why: 'has these agents already' }
     const gap = before === null || before === '' ? '' : before.endsWith('\n') ? '\n' : '\n\n'
     const after = `${before ?? ''}${gap}${snippet}`
     parseToml(after)
     const why = before === null ? 'new file' : 'agents are added'
-    return [{ ...plain, after, snippet, state: 'write', why }]
+    const parts = missing.map(({ preset }) => ({
+      path: ['agents', preset.name],
+      value: preset.name,
+      isItem: false,
+    }))
+    return { ...plain, after, parts, snippet, state: 'write', why }
   } catch (error) {
     const why = `is left alone: ${String(error).split('\n')[0] ?? ''}`
-    return [{ ...plain, after: before ?? '', snippet: renderAgents(found), state: 'unclear', why }]
+    return { ...plain, after: before ?? '', snippet: renderAgents(found), state: 'unclear', why }
   }
 }
 
@@ -85,25 +106,26 @@ const renderAgents = (found: readonly FoundAgent[]): string =>
         `description = ${JSON.stringify(description)}`,
         `driver = "${drivenDriver}"`,
         `preset = "${name}"`,
+        'allowSubAgentCalls = true',
         '',
       ].join('\n'),
     )
     .join('\n')
 
-/** One line for an agent: what it can do now, and what is missing. */
-export function describeFound(
-  { preset, version, loggedIn }: FoundAgent,
-  at: Surroundings,
-  dataDir: string,
-): string {
-  const agent = Agent.parse({ name: preset.name, driver: drivenDriver, preset: preset.name })
-  const missing = whyUnavailable(agent, { env: at.env, home: at.home, dataDir })
+export const describeAgent = ({ preset: { name } }: FoundAgent): Agent =>
+  Agent.parse({ name, driver: drivenDriver, preset: name })
+
+/** One line for an agent: what it can do now, and what is missing. `missing` is what its start has shown. */
+export function describeFound(found: FoundAgent, missing: Unavailable | null): string {
+  const { preset, version, loggedIn } = found
   return [
     `${preset.name} ${version ?? '(its version could not be read)'}`,
     'can call',
     missing === null ? 'can be called' : `cannot be called: ${missing.why}; ${missing.cure}`,
+    wakes[preset.name],
     loggedIn ? 'logged in' : preset.login.elsewhere ? 'login not visible from here' : 'not logged in',
-    'costs what your plan says',
+    preset.name === 'gemini' ? 'costs what your key is billed' : 'costs what your plan says',
+    ...(preset.quirks.usage === 'none' ? ['its tokens are estimated'] : []),
   ].join(' · ')
 }
 

@@ -4,25 +4,45 @@
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { parse as parseToml } from 'smol-toml'
 import { userDirectory } from '../../trust/config-text.ts'
 import type { Surroundings } from './init-entries.ts'
+import { readAt, removePart, type Part } from './jsonc-edit.ts'
+import { parseJsonc } from './jsonc.ts'
 
-/** `before` is null where there was no file; `folders` were made for it, the innermost last. */
-export type Written = { file: string; before: string | null; after: string; folders: readonly string[] }
+/**
+ * `before` is null where there was no file; `folders` were made for it, the innermost last; `parts` is what was
+ * added, so that it is found again in a file that its program has written anew.
+ */
+export type Written = {
+  file: string
+  before: string | null
+  after: string
+  folders: readonly string[]
+  parts?: readonly Part[]
+}
+
+/** `adapters`: packages that were installed for agents. */
+export type UpRecord = {
+  written: readonly Written[]
+  adapters: readonly { package: string; directory: string; folders: readonly string[] }[]
+}
 
 /** Where the record is. */
 export const recordFile = ({ env, home }: Surroundings): string => join(userDirectory(env, home), 'up.json')
 
-export function readWritten(at: Surroundings): Written[] {
+export function readRecord(at: Surroundings): UpRecord {
   const file = recordFile(at)
-  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as { written: Written[] }).written : []
+  const read = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Partial<UpRecord>) : {}
+  return { written: read.written ?? [], adapters: read.adapters ?? [] }
 }
 
-/** Written before the files are, so that an interrupted `up` can be taken back too. */
-export function keepWritten(at: Surroundings, written: readonly Written[]): void {
+/** Written before the files are, so that an interrupted `up` can be taken back too. None where nothing is left. */
+export function keepRecord(at: Surroundings, record: UpRecord): void {
   const file = recordFile(at)
+  if (record.written.length + record.adapters.length === 0) return rmSync(file, { force: true })
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-  writeFileSync(file, `${JSON.stringify({ written }, null, 2)}\n`, { mode: 0o600 })
+  writeFileSync(file, `${JSON.stringify(record, null, 2)}\n`, { mode: 0o600 })
 }
 
 /** The folders on the way to a file that are not there yet, the outermost first. */
@@ -32,9 +52,44 @@ export function listMissing(file: string): string[] {
   return missing
 }
 
-/** What a file is without what was added to it; undefined where that can't be found in it any more. */
-export function takeBack({ before, after }: Written, now: string): string | null | undefined {
-  if (now === after) return before
+/** What a file is without what was added to it (null: no file); undefined where that was changed. */
+export function takeBack(one: Written, now: string): string | null | undefined {
+  if (now === one.after) return one.before
+  const back = one.file.endsWith('.toml') ? cutToml(one, now) : cutJson(one, now)
+  return one.before === null && (back?.trim() === '' || back?.trim() === '{}') ? null : back
+}
+
+/** By its place: its own program may have written the whole file anew. */
+function cutJson({ before, parts = [] }: Written, now: string): string | undefined {
+  try {
+    const old = before === null || before.trim() === '' ? {} : parseJsonc(before)
+    const wasThere = (path: readonly string[]): boolean => readAt(old, path) !== undefined
+    return parts.reduce<string | undefined>(
+      (text, part) => (text === undefined ? undefined : removePart(text, part, wasThere)),
+      now,
+    )
+  } catch {
+    // It is no JSON any more: somebody works on it.
+    return undefined
+  }
+}
+
+function cutToml(one: Written, now: string): string | undefined {
+  return cutText(one, now) ?? (hasNone(one, now) ? now : undefined)
+}
+
+function hasNone({ parts = [] }: Written, now: string): boolean {
+  try {
+    const parsed: unknown = parseToml(now)
+    return parts.length > 0 && parts.every(({ path }) => readAt(parsed, path) === undefined)
+  } catch {
+    // It is no TOML any more: somebody works on it.
+    return false
+  }
+}
+
+/** By its text, which nobody else wrote. */
+function cutText({ before, after }: Written, now: string): string | undefined {
   const old = before ?? ''
   let head = 0
   while (head < old.length && head < after.length && old[head] === after[head]) head++
@@ -45,13 +100,6 @@ export function takeBack({ before, after }: Written, now: string): string | null
   const place = now.indexOf(added)
   if (added === '' || place === -1 || now.indexOf(added, place + 1) !== -1) return undefined
   return now.slice(0, place) + old.slice(head, old.length - tail) + now.slice(place + added.length)
-}
-
-/** The record without what was taken back; none where nothing is left. */
-export function forgetWritten(at: Surroundings, written: readonly Written[]): void {
-  const file = recordFile(at)
-  if (written.length > 0) return keepWritten(at, written)
-  rmSync(file, { force: true })
 }
 
 /** The folders that are empty now and were not there before. */
