@@ -3,7 +3,7 @@
  * do at will. `scripts/test-opencode.ts` has the real one.
  */
 import { tmpdir } from 'node:os'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { tielinePlugin } from '../../src/adapters/opencode/plugin.ts'
 import { memoryOpencode } from '../kits/opencode-double.ts'
 import { type World, ours, world, session, ended, gate, use } from '../kits/opencode-world.ts'
@@ -139,4 +139,24 @@ test('what cannot be done is an answer that the model can read', async () => {
   expect(await use(w, 'buffer', {}, { sessionID: 'not there', messageID: 'x' })).toMatchObject({
     error: { code: 'not_possible', message: expect.stringContaining('did not find session') as string },
   })
+})
+
+test('beside an opencode that we start ourselves, the one that is open keeps its sessions and tools', async () => {
+  const driven = { driver: 'acp', preset: 'opencode', allowSubAgentCalls: true } as const
+  const w = await world(async ({ text }) => `heard ${text}`, {}, { opencode: driven })
+  const id = await session(w, 'a')
+  await w.client.sessions.send(id, { message: 'hello' })
+  expect(await ended(w.client, id)).toBe('heard hello')
+  expect(
+    await use(w, 'sub_agent', { agent_name: 'helper', task: 'help' }, { sessionID: 'a', messageID: 'm' }),
+  ).toMatchObject({ output: 'helped' })
+  const names = (await w.client.agents()).map(({ name }) => name)
+  expect(names).toEqual(expect.arrayContaining(['opencode', 'opencode-open']))
+})
+
+test('an opencode that a turn of ours has started has our tools already, and the plugin brings none', async () => {
+  vi.stubEnv('TIELINE_TOKEN', 'tlt_1')
+  const memory = memoryOpencode(tmpdir(), async () => '')
+  expect(await tielinePlugin({ client: memory.client, directory: tmpdir() }, {})).toEqual({})
+  vi.unstubAllEnvs()
 })

@@ -34,9 +34,10 @@ function cleanHome(settings: Partial<FakeAcp> = {}): Home {
     join(bin, 'npm'),
     `#!/bin/sh
 [ "$1" = install ] || exit 1
-name=$(basename "$8" | sed 's/@.*//')
 mkdir -p "$3/node_modules/.bin"
-cp '${bin}/adapter' "$3/node_modules/.bin/$name"
+for package in "$@"; do
+  case "$package" in @*) cp '${bin}/adapter' "$3/node_modules/.bin/$(basename "$package" | sed 's/@.*//')" ;; esac
+done
 echo '{"dependencies":{}}' > "$3/package.json"
 echo "$@" >> '${bin}/npm.log'
 `,
@@ -77,7 +78,8 @@ const snapshot = (home: string): Record<string, string> =>
       .map((file) => [file, readFileSync(file, 'utf8')]),
   )
 
-const settings = '{\n  // mine\n  "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}\n}\n'
+const settings =
+  '{\n  // mine\n  "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}\n}\n'
 
 test('up twice changes nothing the second time, and down leaves every file as it was', async () => {
   const { home, bin, run } = cleanHome()
@@ -88,7 +90,7 @@ test('up twice changes nothing the second time, and down leaves every file as it
   const before = snapshot(home)
   const dry = await run('up', '--dry-run')
   expect(dry.out).toContain('[agents.codex]')
-  expect(dry.out).toMatch(/Adapter: npm install --prefix .*@agentclientprotocol\/codex-acp@/)
+  expect(dry.out).toMatch(/Adapters: npm install --prefix .*@agentclientprotocol\/codex-acp@/)
   expect(snapshot(home)).toEqual(before)
   const first = await run('up', '--yes')
   expect(first).toMatchObject({ code: 0 })
@@ -105,7 +107,7 @@ test('up twice changes nothing the second time, and down leaves every file as it
   expect(second.out).toContain('Nothing to change.')
   expect(second.out).toContain('codex 9.8.7 · can call · can be called')
   expect(snapshot(home)).toEqual(written)
-  expect(readFileSync(join(bin, 'npm.log'), 'utf8').trim().split('\n')).toHaveLength(2)
+  expect(readFileSync(join(bin, 'npm.log'), 'utf8').trim().split('\n')).toHaveLength(1)
   expect((await run('down')).code).toBe(0)
   expect(snapshot(home)).toEqual(before)
   expect([join(home, '.config/tieline'), join(home, '.local')].filter(existsSync)).toEqual([])

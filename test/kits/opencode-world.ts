@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterEach, expect } from 'vitest'
 import { tielinePlugin, type TielinePluginOptions } from '../../src/adapters/opencode/plugin.ts'
 import { tielineClient, type TielineClient } from '../../src/client/client.ts'
+import type { AgentOptions } from '../../src/define.ts'
 import { openServer } from '../../src/open-server.ts'
 import { memoryOpencode, type MemoryOpencode, type Say } from './opencode-double.ts'
 
@@ -27,14 +28,18 @@ export type World = {
 
 export const ours = (own: string): string => `ses_opencode-${own}`
 
-export async function world(say: Say, options: TielinePluginOptions = {}): Promise<World> {
+export async function world(
+  say: Say,
+  options: TielinePluginOptions = {},
+  agents: Record<string, AgentOptions> = {},
+): Promise<World> {
   const directory = mkdtempSync(join(tmpdir(), 'tieline-plugin-'))
   const dataDir = mkdtempSync(join(tmpdir(), 'tieline-plugin-data-'))
   const start = () =>
     openServer({
       dataDir,
       port: 0,
-      agents: { helper: { description: 'helps', script: [{ say: 'helped' }] } },
+      agents: { helper: { description: 'helps', script: [{ say: 'helped' }] }, ...agents },
     })
   let served = await start()
   open.push(() => served.close())

@@ -24,8 +24,11 @@ export type Quirks = {
 }
 
 export type Login = {
-  /** Relative to the home directory, or to what `homeVariable` names. One of them is there after a login. */
-  files: readonly string[]
+  /**
+   * Relative to the home directory, or to what `homeVariable` names. One of them is there after a login, with that
+   * word in it where the file is there before too.
+   */
+  files: readonly (string | { file: string; holds: string })[]
   /** A variable that moves its directory, and which directory that is at home: `CODEX_HOME`, `.codex`. */
   homeVariable: { name: string; directory: string } | null
   /** It keeps its login elsewhere too (a keychain), so that missing files prove nothing. */
@@ -178,7 +181,10 @@ const opencode: Preset = {
     '.opencode',
   ],
   login: {
-    files: ['.local/share/opencode/auth.json', '.config/opencode/opencode.json'],
+    files: [
+      '.local/share/opencode/auth.json',
+      { file: '.config/opencode/opencode.json', holds: '"provider"' },
+    ],
     homeVariable: null,
     // It has models that need no login.
     elsewhere: true,
@@ -203,7 +209,11 @@ const copilot: Preset = {
   keyVariables: ['COPILOT_PROVIDER_API_KEY'],
   places: ['.copilot', '.config/github-copilot'],
   login: {
-    files: ['.copilot/config.json', '.config/github-copilot/apps.json', '.config/github-copilot/hosts.json'],
+    files: [
+      { file: '.copilot/config.json', holds: 'logged_in_users' },
+      '.config/github-copilot/apps.json',
+      '.config/github-copilot/hosts.json',
+    ],
     homeVariable: null,
     elsewhere: true,
     cure: 'run "copilot" once and log in with /login',
@@ -227,7 +237,11 @@ const gemini: Preset = {
   keyVariables: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
   places: ['.gemini'],
   login: {
-    files: ['.gemini/oauth_creds.json', '.gemini/settings.json', '.gemini/google_accounts.json'],
+    files: [
+      '.gemini/oauth_creds.json',
+      { file: '.gemini/settings.json', holds: '"selectedType"' },
+      '.gemini/google_accounts.json',
+    ],
     homeVariable: null,
     elsewhere: false,
     // It ended for accounts of persons: what is left is a key.

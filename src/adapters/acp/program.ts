@@ -1,5 +1,5 @@
 /** How an agent is started here: its command and environment, or why it cannot be. */
-import { accessSync, constants, existsSync, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs'
 import { delimiter, isAbsolute, join } from 'node:path'
 import type { Agent } from '../../model/agent.ts'
 import { presets, plainQuirks, type Adapter, type Login, type Preset, type Quirks } from './presets.ts'
@@ -139,7 +139,10 @@ export function findLoginProblem(agent: Agent, around: Surroundings): Unavailabl
 export function hasLogin({ files, homeVariable }: Login, { env, home }: Surroundings): boolean {
   const moved = homeVariable === null ? undefined : env[homeVariable.name]
   const base = moved ?? (homeVariable === null ? home : join(home, homeVariable.directory))
-  return files.some((file) => existsSync(join(base, file)))
+  return files.some((one) => {
+    const file = join(base, typeof one === 'string' ? one : one.file)
+    return existsSync(file) && (typeof one === 'string' || readFileSync(file, 'utf8').includes(one.holds))
+  })
 }
 
 export const whyUnavailable = (agent: Agent, around: Surroundings): Unavailable | null => {

@@ -4,6 +4,7 @@
  */
 import { surroundings } from '../../client/surroundings.ts'
 import { faultMessage } from '../../model/contained.ts'
+import { isCapability, turnVariable } from '../../model/turn-variable.ts'
 import { toolAnswers } from '../../wire/tools.ts'
 import { DeliveredTurns } from './delivered-turns.ts'
 import { findServer } from './find-server.ts'
@@ -30,6 +31,8 @@ export async function tielinePlugin(
   { client: opencode, directory }: PluginInput,
   options: TielinePluginOptions = {},
 ): Promise<Partial<Hooks>> {
+  // A turn of ours has started this opencode, and has given it our tools already.
+  if (isCapability(process.env[turnVariable] ?? '')) return {}
   const report = createReporter(opencode)
   const reportFault = (error: unknown): void => report(faultMessage(error))
   const agent = options.agent ?? 'opencode'

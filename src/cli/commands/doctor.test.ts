@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Agent } from '../../model/agent.ts'
-import { checkAgent } from '../setup/doctor-agents.ts'
+import { checkAgent, checkDriven } from '../setup/doctor-agents.ts'
 import { checkNode } from '../setup/doctor-checks.ts'
 import { renderFindings } from './doctor.ts'
 
@@ -82,4 +82,16 @@ test('doctor puts what to do under what is wrong', () => {
     '                        two',
     '                        → Fix it.',
   ])
+})
+
+test('doctor says why a driven agent cannot be called, before anybody calls it', () => {
+  const around = { env: { PATH: '/nowhere' }, home: '/nowhere', dataDir: null }
+  const codex = agent({ driver: 'acp', preset: 'codex' })
+  expect(checkDriven(codex, around)).toMatchObject({
+    state: 'problem',
+    says: 'a: codex cannot be called: Codex is not installed',
+    todo: expect.stringContaining('npm install -g @openai/codex'),
+  })
+  expect(checkDriven(agent({ driver: 'acp', command: [process.execPath] }), around)?.state).toBe('ok')
+  expect(checkDriven(agent({ model: 'a/b' }), around)).toBe(null)
 })

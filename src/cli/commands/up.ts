@@ -11,7 +11,7 @@ import { refuseValue } from '../flags.ts'
 import { chooseProcess, type OwnFiles, type Surroundings } from '../setup/init-entries.ts'
 import { renderChanges, writeWhole, type Planned } from '../setup/init-plan.ts'
 import {
-  installAdapter,
+  installAdapters,
   listAdapters,
   removeAdapter,
   renderInstall,
@@ -69,7 +69,10 @@ back.`,
       )
     const { findPlace } = await import('../reach/place.ts')
     const { dataDir, config } = await findPlace(input, { userOnly: true })
-    const planned = await planUp(found, at, chooseProcess(at, ownFiles()), addressOf(config.server))
+    const planned = await planUp(found, at, chooseProcess(at, ownFiles()), {
+      server: addressOf(config.server),
+      dataDir,
+    })
     const adapters = listAdapters(found, at, dataDir)
     const toWrite = planned.filter(({ state }) => state === 'write')
     const isJson = input.flags['json'] === true
@@ -129,7 +132,7 @@ function renderPlan(planned: readonly Planned[], adapters: readonly WantedAdapte
     ...(state === 'write' ? renderChanges(before, after).map((line) => `  ${line}`) : []),
     ...(state === 'write' && note !== null ? [`  ${note}`] : []),
   ])
-  const installs = adapters.map((adapter) => `Adapter: ${renderInstall(adapter)}`)
+  const installs = adapters.length === 0 ? [] : [`Adapters: ${renderInstall(adapters)}`]
   return `${[...lines, ...installs].join('\n')}\n`
 }
 
@@ -144,21 +147,20 @@ async function writeAll(
   const keep = (changed: UpRecord): void => keepRecord(at, (record = changed))
   const forRecord = (): string[] =>
     record.written.length + record.adapters.length === 0 ? listMissing(recordFile(at)) : []
-  for (const { file, before, after, parts } of toWrite) {
+  for (const { file, before, after, parts, mode } of toWrite) {
     const folders = [...forRecord(), ...listMissing(file)]
     keep({ ...record, written: [...record.written, { file, before, after, folders, parts }] })
-    await writeWhole(file, after)
+    await writeWhole(file, after, mode ?? null)
   }
-  const failed: string[] = []
-  for (const adapter of adapters) {
-    const folders = [...forRecord(), ...listMissing(join(adapter.directory, 'package.json'))]
-    const { package: name, directory } = adapter
+  if (adapters.length === 0) return []
+  for (const { package: name, directory } of adapters) {
+    const folders = [...forRecord(), ...listMissing(join(directory, 'package.json'))]
     keep({ ...record, adapters: [...record.adapters, { package: name, directory, folders }] })
-    if (flags['json'] !== true) (out.isTTY === true ? out : err).write(`Installing ${name} …\n`)
-    const problem = await installAdapter(adapter, at)
-    if (problem !== null) failed.push(`${name} could not be installed: ${problem}`)
   }
-  return failed
+  const names = adapters.map((adapter) => adapter.package).join(' and ')
+  if (flags['json'] !== true) (out.isTTY === true ? out : err).write(`Installing ${names} …\n`)
+  const problem = await installAdapters(adapters, at)
+  return problem === null ? [] : [`${names} could not be installed: ${problem}`]
 }
 
 /** What to try, with an agent that answers. */

@@ -1,7 +1,9 @@
 /** What `tieline doctor` checks of agents: their keys, scripts, tools and model servers. */
 import { connect } from 'node:net'
+import { homedir } from 'node:os'
 import { describeError } from '../../client/tieline-error.ts'
-import type { Agent } from '../../model/agent.ts'
+import { whyUnavailable } from '../../adapters/acp/program.ts'
+import { drivenDriver, isDriven, type Agent } from '../../model/agent.ts'
 import { fullAuthority, mayUse } from '../../model/authority.ts'
 import { findNearest } from '../../model/nearest.ts'
 import type { CommandInput } from '../command.ts'
@@ -54,10 +56,24 @@ export async function checkAgents(place: Place, env: Env): Promise<Finding[]> {
   }
   const { agents, scripts, providers } = place.config
   return [
-    ...agents.map((agent) => checkAgent(agent, providers, env, scripts[agent.name])),
+    ...agents.map(
+      (agent) =>
+        checkDriven(agent, { env, home: homedir(), dataDir: place.dataDir }) ??
+        checkAgent(agent, providers, env, scripts[agent.name]),
+    ),
     ...(await checkProviders(place.config)),
     ...(await checkModels(place.config, env)),
   ]
+}
+
+/** Null for agents that are not driven. Nothing is started: that is what "tieline up" does. */
+export function checkDriven(agent: Agent, around: Parameters<typeof whyUnavailable>[1]): Finding | null {
+  if (!isDriven(agent)) return null
+  const missing = whyUnavailable(agent, around)
+  const runs = `${agent.name}: ${agent.preset ?? agent.command?.[0] ?? drivenDriver}`
+  return missing === null
+    ? ok('agents', `${runs}, driven here`)
+    : problem('agents', `${runs} cannot be called: ${missing.why}`, `To cure it: ${missing.cure}.`)
 }
 
 export function checkAgent(agent: Agent, providers: Providers, env: Env, script?: unknown): Finding {

@@ -24,6 +24,8 @@ export type Planned = {
   after: string
   /** What is added, for whoever takes it back. */
   parts: readonly Part[]
+  /** Of a new file; the usual one unless given. */
+  mode?: number
   /** The entry alone, for the user to paste. */
   snippet: string
   why: string
@@ -164,12 +166,12 @@ async function readIfThere(file: string): Promise<string | null> {
 }
 
 /** Replaces the file atomically, keeps its mode, and follows links. */
-export async function writeWhole(file: string, text: string): Promise<void> {
+export async function writeWhole(file: string, text: string, newMode: number | null = null): Promise<void> {
   await mkdir(dirname(file), { recursive: true })
   const real = await realpath(file).catch(() => file)
   const mode = await stat(real).then(
     (found) => found.mode & 0o777,
-    () => null,
+    () => newMode,
   )
   const fresh = `${real}.tieline-${process.pid}`
   try {

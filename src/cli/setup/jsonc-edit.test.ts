@@ -42,8 +42,7 @@ describe('what was added is taken out again', () => {
     expect(removePart('{\n  "a": 1, // one\n  "o": 2\n}', own('o', 2), nothingWas)).toBe(
       '{\n  "a": 1 // one\n}',
     ))
-  test('unless it was changed', () =>
-    expect(removePart('{"o": 3}', own('o', 2), nothingWas)).toBe(undefined))
+  test('unless it was changed', () => expect(removePart('{"o": 3}', own('o', 2), nothingWas)).toBe(undefined))
   test('and what is gone already needs nothing', () =>
     expect(removePart('{"a": 3}', own('o', 2), nothingWas)).toBe('{"a": 3}'))
   test('from any file, and everything else is still there', () => {

@@ -125,7 +125,11 @@ function removeMember(
   return removeMember(without, parseNode(without), outer, wasThere)
 }
 
-const firstComma = /^((?:\s+|\/\/[^\n]*|\/\*[\s\S]*?\*\/)*),/
+/** Without its comma, which only white space and comments come before. */
+function dropComma(gap: string): string {
+  const before = /(?:\s+|\/\/[^\n]*|\/\*[\s\S]*?\*\/)*/y.exec(gap)?.[0] ?? ''
+  return gap[before.length] === ',' ? before + gap.slice(before.length + 1) : gap
+}
 
 /** Cuts one part out, with its own comma or the one before it. Comments before it stay. */
 function cut(text: string, inside: Inside, parts: readonly Node[], at: number): string {
@@ -134,7 +138,7 @@ function cut(text: string, inside: Inside, parts: readonly Node[], at: number): 
   if (after !== undefined) return text.slice(0, part.start) + text.slice(after.start)
   const from = before?.end ?? inside.open + 1
   const gap = text.slice(from, part.start)
-  const kept = before === undefined || inside.comma ? gap : gap.replace(firstComma, '$1')
+  const kept = before === undefined || inside.comma ? gap : dropComma(gap)
   const rest = text.slice(inside.end, inside.close)
   const isEmpty = before === undefined && `${kept}${rest}`.trim() === ''
   return [

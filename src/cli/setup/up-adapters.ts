@@ -4,7 +4,7 @@
  */
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Adapter } from '../../adapters/acp/presets.ts'
 import { adapterDirectory, findAdapter, findExecutable } from '../../adapters/acp/program.ts'
 import type { FoundAgent } from './up-plan.ts'
@@ -27,29 +27,41 @@ export const listAdapters = (
       : [{ ...adapter, directory: adapterDirectory(dataDir) }]
   })
 
-const npmArgs = ({ directory, package: name, version }: WantedAdapter): string[] => [
+/** Retries would keep a person waiting for minutes where there is no network. */
+const npmArgs = (adapters: readonly WantedAdapter[]): string[] => [
   'install',
   '--prefix',
-  directory,
+  adapters[0]?.directory ?? '.',
   '--omit=optional',
   '--no-fund',
   '--no-audit',
   '--loglevel=error',
-  `${name}@${version}`,
+  '--fetch-retries=1',
+  ...adapters.map(({ package: name, version }) => `${name}@${version}`),
 ]
 
 /** As a person would type it. */
-export const renderInstall = (adapter: WantedAdapter): string => `npm ${npmArgs(adapter).join(' ')}`
+export const renderInstall = (adapters: readonly WantedAdapter[]): string =>
+  `npm ${npmArgs(adapters).join(' ')}`
 
 /** What went wrong, or null. */
-export async function installAdapter(adapter: WantedAdapter, at: Surroundings): Promise<string | null> {
+export async function installAdapters(
+  adapters: readonly WantedAdapter[],
+  at: Surroundings,
+): Promise<string | null> {
   const npm = findExecutable('npm', at.env['PATH'] ?? '')
-  if (npm === null) return `npm was not found on your PATH; run: ${renderInstall(adapter)}`
-  mkdirSync(adapter.directory, { recursive: true, mode: 0o700 })
-  const said = await runNpm(npm, npmArgs(adapter), at)
-  const own = { env: at.env, home: at.home, dataDir: join(adapter.directory, '..'), path: '' }
-  if (said === null && findAdapter(adapter, own) !== null) return null
-  return `${said ?? 'npm has installed something else'}; try it yourself: ${renderInstall(adapter)}`
+  if (npm === null) return `npm was not found on your PATH; run: ${renderInstall(adapters)}`
+  for (const { directory } of adapters) mkdirSync(directory, { recursive: true, mode: 0o700 })
+  const said = await runNpm(npm, npmArgs(adapters), at)
+  const isThere = (adapter: WantedAdapter): boolean =>
+    findAdapter(adapter, {
+      env: at.env,
+      home: at.home,
+      dataDir: dirname(adapter.directory),
+      path: '',
+    }) !== null
+  if (said === null && adapters.every(isThere)) return null
+  return `${said ?? 'npm has installed something else'}; try it yourself: ${renderInstall(adapters)}`
 }
 
 /** What npm said where it failed, or null. */
@@ -57,9 +69,16 @@ const runNpm = (npm: string, args: readonly string[], at: Surroundings): Promise
   new Promise((resolve) => {
     const env = at.env as NodeJS.ProcessEnv
     execFile(npm, [...args], { timeout: installMsMax, env, cwd: at.home }, (error, _out, err) =>
-      resolve(error === null ? null : (err.trim().split('\n').at(-1) ?? '') || error.message),
+      resolve(error === null ? null : (readFault(err) ?? error.message)),
     )
   })
+
+/** Codes come before the words, and the place of a log behind them. */
+const readFault = (said: string): string | null =>
+  said
+    .split('\n')
+    .map((line) => line.trim())
+    .find((line) => /^npm (?:error|ERR!) (?!code |errno |syscall |A complete log)\S/.test(line)) ?? null
 
 /** What went wrong, or null. The directory goes with the last of them: nothing else is put there. */
 export async function removeAdapter(

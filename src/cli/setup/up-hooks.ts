@@ -13,13 +13,18 @@ import type { Planned } from './init-plan.ts'
 import { addItem, readAt, type Part } from './jsonc-edit.ts'
 import { parseJsonc, type Value } from './jsonc.ts'
 
+/** Where a hook finds us. `server` is null where its address is another at each start. */
+export type HookPlace = { server: string | null; dataDir: string }
+
 export type ClientHooks = {
   client: PresetName
   title: string
   /** Settings as JSON, with comments or without. */
   file(at: Surroundings): string
-  /** Each is one item of the list at its path. */
-  items(server: string): readonly { path: readonly string[]; value: Value }[]
+  /** Each is one item of the list at its path. Null where this place cannot be named in it. */
+  items(place: HookPlace): readonly { path: readonly string[]; value: Value }[] | null
+  /** Programs that the hooks run, whole files of ours. */
+  scripts?(place: HookPlace): readonly { file: string; text: string }[]
   /** In an item of ours, whatever server it names. */
   mark: string
 }
@@ -31,10 +36,12 @@ const claude: ClientHooks = {
     const moved = env['CLAUDE_CONFIG_DIR'] ?? ''
     return join(moved === '' ? join(home, '.claude') : moved, 'settings.json')
   },
-  items: (server) =>
-    Object.entries(claudeHooks(server)).flatMap(([event, groups]) =>
-      groups.map((value) => ({ path: ['hooks', event], value: value as unknown as Value })),
-    ),
+  items: ({ server }) =>
+    server === null
+      ? null
+      : Object.entries(claudeHooks(server)).flatMap(([event, groups]) =>
+          groups.map((value) => ({ path: ['hooks', event], value: value as unknown as Value })),
+        ),
   mark: '/api/hooks/claude',
 }
 
@@ -49,15 +56,26 @@ export const wakes: Readonly<Record<PresetName, string>> = {
   gemini: 'cannot be woken: it hears of mail with its next tool result',
 }
 
-/** `server` is null where its address is another at each start. */
-export function planHooks(hooks: ClientHooks, at: Surroundings, server: string | null): Planned {
+export const planHooks = (hooks: ClientHooks, at: Surroundings, place: HookPlace): Planned[] => [
+  ...(hooks.scripts?.(place) ?? []).map(({ file, text }) => planScript(hooks.title, file, text)),
+  planItems(hooks, at, place),
+]
+
+function planScript(what: string, file: string, text: string): Planned {
+  const before = existsSync(file) ? readFileSync(file, 'utf8') : null
+  const plain = { what, file, before, after: text, snippet: text, parts: [], note: null, mode: 0o700 }
+  if (before === text) return { ...plain, state: 'there', why: 'is there already' }
+  return { ...plain, state: 'write', why: before === null ? 'new file' : 'is written anew' }
+}
+
+function planItems(hooks: ClientHooks, at: Surroundings, place: HookPlace): Planned {
   const file = hooks.file(at)
   const before = existsSync(file) ? readFileSync(file, 'utf8') : null
   const plain = { what: hooks.title, file, before, after: before ?? '', snippet: '', note: null, parts: [] }
-  if (server === null)
+  const items = hooks.items(place)
+  if (items === null)
     return { ...plain, state: 'unclear', why: 'needs a server with a fixed port: set server.port' }
   try {
-    const items = hooks.items(server)
     const parsed = before === null || before.trim() === '' ? {} : parseJsonc(before)
     const listAt = (path: readonly string[]): unknown[] => {
       const found = readAt(parsed, path)

@@ -10,7 +10,7 @@ import { configNames, userDirectory } from '../../trust/config-text.ts'
 import { mcpClients, type Surroundings, type Way } from './init-entries.ts'
 import { planEntries, type Planned } from './init-plan.ts'
 import { findOpenCodeEntries, opencodePlugin } from './opencode-plugin.ts'
-import { clientHooks, planHooks, wakes } from './up-hooks.ts'
+import { clientHooks, planHooks, wakes, type HookPlace } from './up-hooks.ts'
 
 export type FoundAgent = {
   preset: Preset
@@ -20,7 +20,8 @@ export type FoundAgent = {
   loggedIn: boolean
 }
 
-const versionMsMax = 10_000
+/** All of them start at once, some of them slowly. */
+const versionMsMax = 30_000
 
 /** The agents whose programs are on the PATH, each asked for its version. */
 export async function findAgents(at: Surroundings, only: readonly string[] | null): Promise<FoundAgent[]> {
@@ -45,12 +46,11 @@ const askVersion = (program: string, { versionArgs }: Preset, at: Surroundings):
     )
   })
 
-/** `server` is where hooks find it; null where that changes with every start. */
 export async function planUp(
   found: readonly FoundAgent[],
   at: Surroundings,
   way: Way,
-  server: string | null,
+  place: HookPlace,
 ): Promise<Planned[]> {
   const has = (name: string): boolean => found.some(({ preset }) => preset.name === name)
   // The plugin makes its sessions reachable too. Where the MCP entry is there already, that one stays.
@@ -60,7 +60,7 @@ export async function planUp(
     .map((client) => (client.id === 'opencode' && mcp.length === 0 ? opencodePlugin : client))
   return [
     ...(await planEntries(clients, at, 'user', way)),
-    ...clientHooks.filter(({ client }) => has(client)).map((hooks) => planHooks(hooks, at, server)),
+    ...clientHooks.filter(({ client }) => has(client)).flatMap((hooks) => planHooks(hooks, at, place)),
     planAgents(found, at),
   ]
 }

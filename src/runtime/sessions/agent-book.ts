@@ -2,7 +2,7 @@
  * The agents that can be called: those of the configuration, and those that doors made, which stand in the
  * log.
  */
-import type { Agent } from '../../model/agent.ts'
+import { isDriven, type Agent } from '../../model/agent.ts'
 import type { AgentDefinition, EventOf } from '../../model/event.ts'
 import type { Millis, SessionId } from '../../model/id.ts'
 import { type Refusal, agentUnknown, badInput } from '../../model/refusal.ts'
@@ -175,7 +175,8 @@ export async function createAgent(
 }
 
 /**
- * The agent of a connected program: the configured one of that name, or one that is made at its first hello.
+ * The agent of a connected program: the configured one of that name, or one that is made at its first hello. Beside
+ * an agent that we start ourselves, the program that a person has open is another one.
  */
 export async function hostAgent(
   runtime: Runtime,
@@ -185,7 +186,8 @@ export async function hostAgent(
   cwd: string,
 ): Promise<AgentView | Refusal> {
   const configured = here.get(name)
-  if (configured !== undefined)
+  const isBeside = configured !== undefined && isDriven(configured)
+  if (configured !== undefined && !isBeside)
     return configured.driver === 'host'
       ? showAgent(configured, 'configured', null)
       : badInput(
@@ -198,7 +200,7 @@ export async function hostAgent(
   if (present === undefined || present.description !== description || present.tools.join() !== tools.join()) {
     const session = mainSession(id)
     const definition: AgentDefinition = {
-      title: name,
+      title: isBeside ? `${name}-open` : name,
       description,
       prompt: '',
       model: null,
