@@ -5,12 +5,8 @@ export type SourceFile = { path: string; text: string }
 
 const tops = ['src/agents.ts', 'src/config.ts', 'src/define.ts', 'src/line-parts.ts']
 const below = ['model', 'wire', 'runtime', 'trust', 'adapters']
-const configFiles = [
-  'src/config-file.ts',
-  'src/config-keys.ts',
-  'src/config-imports.ts',
-  'src/config-path.ts',
-]
+const configFiles = ['file', 'keys', 'imports', 'path'].map((name) => `src/config-${name}.ts`)
+const drivenParts = ['check', 'presets', 'program'].map((name) => `src/adapters/acp/${name}.ts`)
 
 /** What each layer may import, besides itself. An entry is a layer, or one file of a layer. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
@@ -48,8 +44,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'client',
     'model',
     'wire',
-    'src/adapters/acp/presets.ts',
-    'src/adapters/acp/program.ts',
+    ...drivenParts,
+    'src/adapters/claude-code/hooks.ts',
     'src/adapters/mcp/serve-stdio.ts',
     'src/adapters/sandbox/describe-open.ts',
     'src/adapters/sandbox/probe.ts',

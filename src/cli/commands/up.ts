@@ -2,8 +2,10 @@
 import { existsSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { whyUnavailable, type Unavailable } from '../../adapters/acp/program.ts'
+import { checkByStarting } from '../../adapters/acp/check.ts'
+import { whyUnavailable, type Surroundings as Around, type Unavailable } from '../../adapters/acp/program.ts'
 import type { Agent } from '../../model/agent.ts'
+import { version } from '../../version.ts'
 import { askLine } from '../chat/prompt.ts'
 import { isYes } from '../chat/question.ts'
 import { flagText, printJson, UsageError, type Command, type CommandInput } from '../command.ts'
@@ -17,7 +19,6 @@ import {
   renderInstall,
   type WantedAdapter,
 } from '../setup/up-adapters.ts'
-import { checkByStarting, type Around } from '../setup/up-check.ts'
 import {
   describeAgent,
   describeFound,
@@ -84,7 +85,7 @@ back.`,
     const around = { env: at.env, home: at.home, dataDir }
     const isUp = may || !hasWork
     const missing = await Promise.all(
-      found.map((one) => (isUp ? checkByStarting : whyNot)(describeAgent(one), around)),
+      found.map((one) => (isUp ? checkByStarting : whyNot)(describeAgent(one), around, version)),
     )
     const lines = found.map((one, n) => describeFound(one, missing[n] ?? null))
     if (isJson)

@@ -2,24 +2,25 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startProcess } from '../../adapters/acp/agent-process.ts'
-import { findPreset, findProgram, whyUnavailable, type Unavailable } from '../../adapters/acp/program.ts'
-import { AgentUnavailable } from '../../adapters/acp/unavailable.ts'
+import { startProcess } from './agent-process.ts'
+import { findPreset, findProgram, whyUnavailable, type Surroundings, type Unavailable } from './program.ts'
+import { AgentUnavailable } from './unavailable.ts'
 import { systemClock } from '../../runtime/kernel/system-clock.ts'
 import type { Agent } from '../../model/agent.ts'
-import { version } from '../../version.ts'
 
 /** The first start of some takes long on a slow machine. */
 const answerMsMax = 60_000
 
-export type Around = Parameters<typeof whyUnavailable>[1]
-
 /** Null where it answers; otherwise why it cannot be called, and what to do. */
-export async function checkByStarting(agent: Agent, around: Around): Promise<Unavailable | null> {
+export async function checkByStarting(
+  agent: Agent,
+  around: Surroundings,
+  version: string,
+): Promise<Unavailable | null> {
   const known = whyUnavailable(agent, around)
   const program = findProgram(agent, around)
   if (known !== null || 'why' in program) return known
-  const { greet } = await import('../../adapters/acp/conversation.ts')
+  const { greet } = await import('./conversation.ts')
   const cwd = await mkdtemp(join(tmpdir(), 'tieline-check-'))
   try {
     const process = await startProcess({ ...program, cwd, sandboxed: false }, () => undefined)
