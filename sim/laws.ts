@@ -61,6 +61,9 @@ export function checkBefore(ledger: Ledger, event: Event, written: Written, limi
     case 'flow.seen':
     case 'notice.raised':
     case 'session.woken':
+    case 'session.opened':
+    case 'session.closed':
+    case 'session.quieted':
       return null
   }
 }

@@ -139,8 +139,7 @@ export class Ledger {
       case 'session.claimed':
         return this.#claim(event, at)
       case 'turn.cancelled':
-        this.turn(event.turn).stopping = true
-        return
+        return void (this.turn(event.turn).stopping = true)
       case 'turn.ended':
         return this.#endTurn(event)
       case 'step.ended':
@@ -165,6 +164,9 @@ export class Ledger {
       case 'notice.raised':
       case 'mail.announced':
       case 'session.woken':
+      case 'session.opened':
+      case 'session.closed':
+      case 'session.quieted':
       case 'session.archived':
       case 'session.adopted':
       case 'session.renamed':

@@ -41,6 +41,7 @@ export class OwnFold {
   readonly #notices: Rows = new Map()
   readonly #announced: Rows = new Map()
   readonly #woken: Rows = new Map()
+  readonly #clients: Rows = new Map()
   readonly #questions: Rows = new Map()
   readonly #permissions: Rows = new Map()
   readonly #seen: Rows = new Map()
@@ -139,6 +140,13 @@ export class OwnFold {
         const key = joinKey(session, message)
         if (!this.#announced.has(key)) this.#announced.set(key, { session, message, seq })
       }
+    const known = this.#clients.get(session) ?? { session, program: '', open: 0, quiet_until: 0 }
+    if (event.type === 'session.opened')
+      this.#clients.set(session, { ...known, program: event.program, open: 1 })
+    if (event.type === 'session.closed' && this.#clients.has(session))
+      this.#clients.set(session, { ...known, open: 0 })
+    if (event.type === 'session.quieted')
+      this.#clients.set(session, { ...known, quiet_until: Math.ceil(event.until) })
     if (event.type !== 'session.woken') return
     this.#woken.set(joinKey(session, seq), { session, seq, at })
     const own = [...this.#woken].filter(([, row]) => row['session'] === session)
@@ -240,6 +248,7 @@ export class OwnFold {
       ['notices', this.#notices],
       ['announced', this.#announced],
       ['woken', this.#woken],
+      ['clients', this.#clients],
       ['questions', this.#questions],
       ['permissions', this.#permissions],
       ['seen', this.#seen],

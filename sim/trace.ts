@@ -68,6 +68,9 @@ function describeEvent(event: Event): string {
     case 'session.woken':
       return `${where} ${event.messages.join(', ')}`
     case 'call.steered':
+    case 'session.opened':
+    case 'session.closed':
+    case 'session.quieted':
     case 'session.cancelled':
     case 'session.forked':
     case 'agent.created':

@@ -21,6 +21,7 @@ const guards: Readonly<Record<string, (x: string) => string>> = {
   notices: (x) => `'session:' || ${x}.session`,
   announced: (x) => `'session:' || ${x}.session`,
   woken: (x) => `'session:' || ${x}.session`,
+  clients: (x) => `'session:' || ${x}.session`,
   questions: (x) => `'session:' || (select session from turns where id = ${x}.turn)`,
   permissions: (x) => `'session:' || ${x}.session`,
   seen: (x) => `'session:' || (select session from turns where id = 'turn_' || substr(${x}.flow, 6))`,

@@ -107,7 +107,7 @@ export async function openServer(options: OpenServerOptions = {}): Promise<OpenS
     const watched = watchLine(line, telemetry, mail, notify, () => http?.sockets() ?? 0)
     http = await listen(base, line, watched)
     const opened = http
-    const forget = await announce(dataDir, opened.url, loaded)
+    const forget = await announce(dataDir, opened.url, base.auth, loaded)
     listening.resolve()
     const leaving = new AbortController()
     void warmUp(leaving.signal)

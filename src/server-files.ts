@@ -38,12 +38,13 @@ async function readOrMake(file: string, make: () => string): Promise<string> {
 export async function announce(
   dataDir: string,
   url: string,
+  auth: 'tokens' | 'open',
   { file: config, digest }: LoadedConfig,
 ): Promise<() => Promise<void>> {
   const file = join(dataDir, 'server.json')
   await writeFile(
     `${file}.new`,
-    `${JSON.stringify({ url, pid: process.pid, version, startedAt: systemClock.now(), config, digest })}\n`,
+    `${JSON.stringify({ url, auth, pid: process.pid, version, startedAt: systemClock.now(), config, digest })}\n`,
     { mode: 0o600 },
   )
   restrict(`${file}.new`)

@@ -84,7 +84,7 @@ export async function checkProgram(world: World, program: AgentProgram): Promise
   if (program.addHooks === undefined) row.cells['told of mail'] = { passed: true, text: 'only if it looks' }
   else
     await fill(row, ['told of mail'], async () => {
-      program.addHooks?.(world, world.server()?.url ?? '')
+      program.addHooks?.(world)
       return { 'told of mail': await checkTold(world, program, world.directory(`${program.id}-told`)) }
     })
   await fill(row, ['cancel'], async () => ({ cancel: await checkCancel(world, program, directory) }))

@@ -5,7 +5,7 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { claudeHooks } from '../../src/adapters/claude-code/hooks.ts'
+import { claudeHooks, claudeScriptFile, renderClaudeScript } from '../../src/adapters/claude-code/hooks.ts'
 import { installPackage } from './install.ts'
 
 /** Where a program lives while it is tested, and the scripted model that it uses. */
@@ -36,7 +36,7 @@ export type AgentProgram = {
   /** One request, to its end, without a terminal. */
   ask(prompt: string): Command
   /** Writes the hooks that tell it of its mail, as a user has them. Absent where it has none. */
-  addHooks?(place: AgentPlace, server: string): void
+  addHooks?(place: AgentPlace): void
   /** Speaks ACP on standard input and output. Installs what it needs on first use. */
   acp(): Command
 }
@@ -86,8 +86,12 @@ const claude: AgentProgram = {
       '--allowedTools',
       'mcp__tieline',
     ),
-  addHooks: ({ home }, server) =>
-    write(join(home, '.claude', 'settings.json'), { hooks: claudeHooks(server) }),
+  addHooks({ home }) {
+    const data = join(home, '.local', 'share', 'tieline')
+    write(join(home, '.claude', 'settings.json'), { hooks: claudeHooks(data) })
+    mkdirSync(dirname(claudeScriptFile(data)), { recursive: true, mode: 0o700 })
+    writeFileSync(claudeScriptFile(data), renderClaudeScript(data), { mode: 0o700 })
+  },
   acp: () => node('@agentclientprotocol/claude-agent-acp', '0.99.1', 'dist/index.js'),
 }
 

@@ -26,6 +26,11 @@ export function fold(options: Options, before: State, events: readonly Event[]):
   return options.budget === 0 ? after : settle(options, before, after)
 }
 
+const endWait = (state: State, over: number): State => ({
+  ...state,
+  waits: state.waits.filter((id) => id !== over),
+})
+
 function foldOne(options: Options, state: State, event: Event): State {
   switch (event.type) {
     case 'message.sent':
@@ -62,13 +67,13 @@ function foldOne(options: Options, state: State, event: Event): State {
     case 'wait.started':
       return { ...state, waits: sortSet([...state.waits, turnNumber(event.target.replace('ses_e', '_'))]) }
     case 'wait.ended':
-      return {
-        ...state,
-        waits: state.waits.filter((id) => id !== turnNumber(event.target.replace('ses_e', '_'))),
-      }
+      return endWait(state, turnNumber(event.target.replace('ses_e', '_')))
     case 'call.steered':
     case 'mail.announced':
     case 'session.woken':
+    case 'session.opened':
+    case 'session.closed':
+    case 'session.quieted':
     case 'session.cancelled':
     case 'session.forked':
     case 'message.drafted':

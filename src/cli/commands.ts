@@ -21,6 +21,7 @@ import { mcp } from './commands/mcp.ts'
 import { needs } from './commands/needs.ts'
 import { migrate } from './commands/migrate.ts'
 import { nodes } from './commands/nodes.ts'
+import { quiet } from './commands/quiet.ts'
 import { rebuild } from './commands/rebuild.ts'
 import { replay } from './commands/replay.ts'
 import { run } from './commands/run.ts'
@@ -51,6 +52,7 @@ export const commands: readonly Command[] = [
   send,
   inbox,
   accept,
+  quiet,
   cancel,
   steer,
   tail,

@@ -13,6 +13,7 @@ import type { Explanation } from '../wire/explain.ts'
 import type { ExportedLog, Flow, FlowEvents, StreamedEvent, WaitEdge, Waits } from '../wire/log.ts'
 import type { FlowSeen, Flows, FlowsQuery } from '../wire/flows.ts'
 import type { AcceptedMail, Inbox, MailPage, MessageRecord, NewMail, SentMail } from '../wire/mail.ts'
+import type { NewQuiet, Quiet } from '../wire/hooks.ts'
 import type { Need, Needs } from '../wire/needs.ts'
 import type { Answered, NewAnswer, Question, Questions } from '../wire/questions.ts'
 import type { Health, Nodes, NodeView, Numbers, ServerView } from '../wire/server.ts'
@@ -94,6 +95,11 @@ export type TielineClient = {
   /** Sums over the whole log, or since a time in the last day; until `complete`, older events are missing. */
   numbers(ask?: { since?: number }, once?: Once): Promise<Numbers>
   readonly mail: MailRoutes
+  /** Which sessions are not told of their mail for a time. */
+  readonly quiet: {
+    get(once?: Once): Promise<Quiet>
+    set(quiet: NewQuiet, once?: Once): Promise<Quiet>
+  }
   readonly questions: {
     list(once?: Once): Promise<Question[]>
     /** For the whole session with the scope `session`; the model reads why it was denied. */
@@ -187,6 +193,10 @@ export function tielineClient(options: ClientOptions): TielineClient {
     waits: async (once) => (await request<Waits>('GET', '/api/waits', once)).waits,
     numbers: (ask, once) => request('GET', '/api/numbers', { query: { ...ask }, ...once }),
     mail: mailRoutes(request),
+    quiet: {
+      get: (once) => request('GET', '/api/quiet', once),
+      set: (quiet, once) => request('POST', '/api/quiet', { body: quiet, ...once }),
+    },
     questions: {
       list: async (once) => (await request<Questions>('GET', '/api/questions', once)).questions,
       answer: (id, given, once) =>

@@ -47,6 +47,7 @@ export type {
 } from '../wire/explain.ts'
 export type { Delta, ExportedLog, Flow, FlowEvents, StreamedEvent, WaitEdge } from '../wire/log.ts'
 export type { FlowSeen, Flows, FlowsQuery, FlowState, FlowSummary } from '../wire/flows.ts'
+export type { NewQuiet, Quiet } from '../wire/hooks.ts'
 export type { Need } from '../wire/needs.ts'
 export type { AcceptedMail, Inbox, MailPage, MessageRecord, NewMail, SentMail } from '../wire/mail.ts'
 export type { Answered, NewAnswer, Question } from '../wire/questions.ts'

@@ -281,6 +281,11 @@ export const Event = z.discriminatedUnion('type', [
   event('notice.raised', { about: z.string(), text: z.string() }),
   event('mail.announced', { messages: z.array(MessageId), moment: Moment }),
   event('session.woken', { messages: z.array(MessageId), reason: z.string() }),
+  /** A program that the user has open works in this session, until it says that it does no longer. */
+  event('session.opened', { program: z.string() }),
+  event('session.closed', { cause: z.string() }),
+  /** On the user's own session: all are. 0 ends it. */
+  event('session.quieted', { until: z.number() }),
 ])
 export type Event = z.infer<typeof Event>
 export type EventType = Event['type']

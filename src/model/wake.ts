@@ -8,10 +8,13 @@
  * K3: a session is started at most `perHour` times in an hour. What may not start it waits for the next prompt.
  * K4: one start announces everything that waits, so that two messages at once start it once.
  * K5: a reply carries its text. Anything else is announced without it: its text comes by accept.
+ * K6: while a session is quiet, nothing is announced to it. Afterwards everything counts as if it had just come.
+ * K7: the result of a call that the session made in the background is told like a reply, unless it was read.
  */
 import { z } from 'zod'
+import { nameClientProgram } from './client-address.ts'
 import type { MessageRow } from './facts.ts'
-import type { MessageId, Millis } from './id.ts'
+import type { CallId, MessageId, Millis } from './id.ts'
 import { isWaiting } from './mail.ts'
 
 export const WakePolicy = z.enum(['wake', 'next', 'hold'])
@@ -20,54 +23,78 @@ export type WakePolicy = z.infer<typeof WakePolicy>
 /** R11: so many starts of a session are remembered. */
 export const wakesKeptMax = 100
 export const wakeHourMs = 3_600_000
+/** R11: a switch that nobody remembers does not hold mail for ever. */
+export const quietMsMax = 30 * 86_400_000
 
 export const WakeSettings = z.strictObject({
   default: WakePolicy.default('next'),
   replies: WakePolicy.default('wake'),
   perHour: z.number().int().min(0).max(wakesKeptMax).default(6),
-  /** By the id of the session that writes. */
+  /** By the session that writes, its agent, or its client. */
   senders: z.record(z.string().min(1), WakePolicy).default({}),
 })
 export type WakeSettings = z.infer<typeof WakeSettings>
 
-/** `resting`: the session has just ended its turn and would rest now. */
+/** `resting`: the session has just ended its turn and would rest now, or rests. */
 export const Moment = z.enum(['started', 'prompted', 'used', 'resting'])
 export type Moment = z.infer<typeof Moment>
 
-export type WakeFacts = {
-  /** Oldest first. */
-  waiting: readonly Pick<MessageRow, 'id' | 'from' | 'inReplyTo' | 'status'>[]
-  announced: ReadonlySet<MessageId>
-  wokenLastHour: number
+export type WaitingMail = Pick<MessageRow, 'id' | 'from' | 'inReplyTo' | 'status'> & {
+  /** The agent of the session that writes; null for the user. */
+  agent: string | null
 }
 
-export type Announcement = { messages: MessageId[]; woken: string | null }
+export type WakeFacts = {
+  /** Oldest first. */
+  waiting: readonly WaitingMail[]
+  /** Calls of its own that ended in the background, oldest first. */
+  results: readonly CallId[]
+  announced: ReadonlySet<MessageId>
+  wokenLastHour: number
+  isQuiet: boolean
+}
 
-/** K2 */
-export const choosePolicy = (
+export type Announcement = { messages: MessageId[]; results: CallId[]; woken: string | null }
+
+/** K2: the narrowest name wins: the session, its agent, its client. */
+export function choosePolicy(
   { senders, replies, default: usual }: WakeSettings,
-  { from, inReplyTo }: Pick<MessageRow, 'from' | 'inReplyTo'>,
-): WakePolicy => (from === null ? undefined : senders[from]) ?? (inReplyTo === null ? usual : replies)
+  { from, agent, inReplyTo }: Pick<WaitingMail, 'from' | 'agent' | 'inReplyTo'>,
+): WakePolicy {
+  const known = inReplyTo === null ? usual : replies
+  if (from === null) return known
+  const program = nameClientProgram({ id: from, title: '' })
+  const byClient = Object.keys(senders).find((name) => program === name || program.startsWith(`${name}-`))
+  return (
+    senders[from] ??
+    (agent === null ? undefined : senders[agent]) ??
+    (byClient === undefined ? undefined : senders[byClient]) ??
+    known
+  )
+}
 
 /** What is announced at this moment; null where nothing is. */
 export function planAnnouncement(
-  { waiting, announced, wokenLastHour }: WakeFacts,
+  { waiting, results, announced, wokenLastHour, isQuiet }: WakeFacts,
   settings: WakeSettings,
   moment: Moment,
 ): Announcement | null {
+  if (isQuiet) return null // K6
   const fresh = waiting.filter(
     (message) =>
       isWaiting(message) && !announced.has(message.id) && choosePolicy(settings, message) !== 'hold',
   )
-  if (fresh.length === 0) return null
-  const messages = fresh.map(({ id }) => id)
-  if (moment !== 'resting') return { messages, woken: null }
+  const ended = settings.replies === 'hold' ? [] : results.filter((call) => !announced.has(call))
+  if (fresh.length === 0 && ended.length === 0) return null
+  const plan = { messages: fresh.map(({ id }) => id), results: ended, woken: null }
+  if (moment !== 'resting') return plan
   const reason = fresh.find((message) => choosePolicy(settings, message) === 'wake')
-  if (reason === undefined || wokenLastHour >= settings.perHour) return null
-  return {
-    messages,
-    woken: reason.inReplyTo === null ? `mail ${reason.id}` : `reply ${reason.id} to ${reason.inReplyTo}`,
-  }
+  const [result] = settings.replies === 'wake' ? ended : []
+  if ((reason === undefined && result === undefined) || wokenLastHour >= settings.perHour) return null
+  return { ...plan, woken: reason === undefined ? `result of ${result ?? ''}` : wordReason(reason) }
 }
+
+const wordReason = ({ id, inReplyTo }: WaitingMail): string =>
+  inReplyTo === null ? `mail ${id}` : `reply ${id} to ${inReplyTo}`
 
 export const wakeStart = (now: Millis): Millis => now - wakeHourMs

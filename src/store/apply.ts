@@ -199,8 +199,7 @@ const folds: { readonly [T in EventType]: Fold<T> } = {
     if (turn !== null && started.has(turn)) writes.start.run(node, epoch, deadline, turn)
   },
   'turn.cancelled': (writes, event) => writes.cancel.run(event.outcome, event.turn),
-  // The node's lease says who may take it; this only says why it was left.
-  'turn.suspended': () => undefined,
+  'turn.suspended': () => undefined, // Only why it was left: the node's lease says who may take it.
   'turn.ended': endTurn,
   'step.started': (writes, { turn, session, key }) => {
     if (turn === null) writes.traced.run(session, key, 0)
@@ -220,6 +219,9 @@ const folds: { readonly [T in EventType]: Fold<T> } = {
   },
   'mail.announced': foldWake,
   'session.woken': foldWake,
+  'session.opened': foldWake,
+  'session.closed': foldWake,
+  'session.quieted': foldWake,
 }
 
 type Start = { state: 'running' | 'queued'; node: string | null; epoch: number; until: number }

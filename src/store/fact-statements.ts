@@ -68,6 +68,7 @@ export function prepareFacts(db: DatabaseSync) {
     target: prepare(`select ${session}, ${queued} from sessions s where s.id = ?`),
     notices: prepare('select seq, about, text from notices where session = ? order by seq desc limit +?'),
     announced: prepare('select 1 from announced where session = ? and message = ?'),
+    client: prepare('select program, open, quiet_until from clients where session = ?'),
     woken: prepare('select count(*) from woken where session = ? and at > ?'),
     traced: prepare('select ended from traced where session = ? and key = ?'),
     question: prepare(

@@ -4,6 +4,7 @@ import type { Activation, BelowRow, Hop, MessageFacts, OpenFacts } from '../mode
 import type { QuestionFacts, SendFacts, SessionFacts, TurnFacts } from '../model/facts.ts'
 import type { MessageId, Millis, SessionId, TurnId } from '../model/id.ts'
 import { noticesShownMax } from '../model/limits.ts'
+import type { ClientFacts } from '../model/presence.ts'
 import { isWaiting, idSuffix } from '../model/mail.ts'
 import { type Key, NeedsKeys, type Tx } from '../runtime/kernel/store-port.ts'
 import type { FactStatements } from './fact-statements.ts'
@@ -49,6 +50,10 @@ export function createTx(reading: Reading, events: Event[]): Tx {
       needSession(session)
       return new Set(messages.filter((id) => sql.announced.get(session, id) !== undefined))
     },
+    async client(session) {
+      needSession(session)
+      return readClient(sql.client.get(session) as RawArray | undefined)
+    },
     async woken(session, since) {
       needSession(session)
       return Number((sql.woken.get(session, since) as RawArray | undefined)?.[0] ?? 0)
@@ -73,6 +78,12 @@ export function createTx(reading: Reading, events: Event[]): Tx {
     },
   }
 }
+
+export const readClient = (raw: RawArray | undefined): ClientFacts => ({
+  program: (raw?.[0] as string | undefined) ?? '',
+  open: raw?.[1] === 1,
+  quietUntil: (raw?.[2] as number | undefined) ?? 0,
+})
 
 /** Throws NeedsKeys for what is missing. */
 export function need({ held }: Pick<Reading, 'held'>, keys: readonly Key[]): void {

@@ -5,6 +5,7 @@ import type { Answer } from '../model/question.ts'
 import { callsBelow, type FlowId, type SessionId, type TurnId } from '../model/id.ts'
 import { pageUnitsMax } from '../model/limits.ts'
 import type { CallPage, CallsAsk, Lists, WaitRow, SessionListing } from '../runtime/kernel/lists-port.ts'
+import { clientLists } from './client-lists.ts'
 import { prepareEventReader, type EventReader } from './log-row.ts'
 import { mailLists } from './mail-lists.ts'
 import { arrays, selected, sessionAt, sessionColumns, type RawArray } from './rows.ts'
@@ -197,6 +198,7 @@ export function prepareLists(db: DatabaseSync): Lists {
         }[]
       ).map(({ seen, ...row }) => ({ ...row, seen: seen === 1 })),
     idsLike: async (kind, part, limit) => findLike(statements, kind, part, limit),
+    ...clientLists(db),
     notices: async (id, limit) =>
       (statements.notices.all(id, limit) as { about: string; text: string }[])
         .map((notice) => ({ ...notice }))

@@ -153,6 +153,18 @@ create table woken (
 ) strict, without rowid;
 `
 
+/**
+ * Sessions that programs of the user have open, and until when one is not told of anything; for the user's own
+ * session that is for all.
+ */
+const seventh = `
+create table clients (
+  session text primary key, program text not null default '', open integer not null default 0,
+  quiet_until integer not null default 0
+) strict, without rowid;
+create index clients_quiet on clients (quiet_until) where quiet_until > 0;
+`
+
 /** Applied in order; `user_version` counts those applied. Never edit a released one: add another. */
 export const migrations: readonly string[] = [
   `${first}\n${keywordSchema}`,
@@ -161,10 +173,11 @@ export const migrations: readonly string[] = [
   fourth,
   fifth,
   sixth,
+  seventh,
 ]
 
 /** What `rebuild` empties and folds again. */
 export const viewTables = [
   'log_sessions sessions agents turns messages inboxes refused waits traced notices questions permissions',
-  'seen announced woken entries',
+  'seen announced woken clients entries',
 ].flatMap((names) => names.split(' '))

@@ -72,6 +72,8 @@ test('list-session shows sessions of its own directory, of another, or all; acti
     createdAt: expect.any(Number) as number,
     updatedAt: expect.any(Number) as number,
     buffered: 0,
+    presence: null,
+    wakeable: false,
   })
   expect(await w.use(a, 'list-session', { dir: 5 })).toMatchObject({
     sessions: [],

@@ -1,16 +1,20 @@
-/** Hooks of Claude Code: what it posts, and what it takes from the answer. */
+/** Programs that the user has open: what their hooks post, what they take from the answer, and what is quiet. */
 import { z } from 'zod'
-import type { Moment } from '../model/wake.ts'
+import { SessionId } from '../model/id.ts'
+import { quietMsMax, type Moment } from '../model/wake.ts'
+import { IdText, millis } from './scalars.ts'
 
 const nameMax = 200
 const pathMax = 4096
+const promptMax = 1_000_000
 
-/** What its events mean here. Others are not asked for, and are answered with nothing. */
-export const claudeMoments: Readonly<Record<string, Moment>> = {
+/** What its events mean here; `ended`: the session is closed. Others are answered with nothing. */
+export const claudeMoments: Readonly<Record<string, Moment | 'ended'>> = {
   SessionStart: 'started',
   UserPromptSubmit: 'prompted',
   PostToolUse: 'used',
   Stop: 'resting',
+  SessionEnd: 'ended',
 }
 export const claudeHookPath = '/api/hooks/claude'
 /** As it names itself over MCP, so that both doors mean one session. */
@@ -22,6 +26,12 @@ export const ClaudeHook = z
     session_id: z.string().min(1).max(nameMax).describe("Claude Code's own id of its session"),
     cwd: z.string().min(1).max(pathMax).describe('where it works'),
     hook_event_name: z.string().min(1).max(nameMax).describe('which hook this is'),
+    prompt: z
+      .string()
+      .max(promptMax)
+      .optional()
+      .describe('what the user asks: the session is named after the first'),
+    reason: z.string().max(nameMax).optional().describe('why the session ends'),
   })
   .meta({ id: 'ClaudeHook' })
 export type ClaudeHook = z.infer<typeof ClaudeHook>
@@ -37,3 +47,20 @@ export const ClaudeHookAnswer = z
   })
   .meta({ id: 'ClaudeHookAnswer' })
 export type ClaudeHookAnswer = z.infer<typeof ClaudeHookAnswer>
+
+/** How long a waiter is held before it asks again. */
+export const waiterMsMax = 240_000
+
+export const Quiet = z
+  .object({
+    all: millis.nullable().describe('no session is told of anything until then'),
+    sessions: z.array(z.object({ session: SessionId, until: millis })),
+  })
+  .meta({ id: 'Quiet' })
+export type Quiet = z.infer<typeof Quiet>
+
+export const NewQuiet = z.strictObject({
+  session: IdText.optional().describe('this one only; all without it'),
+  ms: z.number().int().min(0).max(quietMsMax).describe('for so long; 0 ends it'),
+})
+export type NewQuiet = z.infer<typeof NewQuiet>

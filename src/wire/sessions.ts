@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { MessageSource, Outcome, SessionKind } from '../model/event.ts'
 import { FlowId, SessionId, TurnId } from '../model/id.ts'
 import { waitSecondsDefault, waitSecondsMax } from '../model/limits.ts'
+import { ClientState } from '../model/presence.ts'
 import { messageIdPattern } from '../model/mail.ts'
 import { count, Directory, Flag, IdText, millis, PageNumber, pageSize, Text } from './scalars.ts'
 
@@ -52,6 +53,11 @@ export const Session = z
     status: SessionStatus,
     active: z.boolean(),
     away: z.boolean().describe('what is queued waits for the program that runs it, which is not connected'),
+    presence: ClientState.nullable().describe(
+      'of a program that the user has open: working, idle, away (not heard of), closed; null for any other session',
+    ),
+    wakeable: z.boolean().describe('mail can start it while it rests'),
+    quietUntil: millis.nullable().describe('it is not told of mail until then'),
     parent: SessionId.nullable(),
     orphan: z.boolean().describe('its parent is archived: it can be adopted'),
     archived: z.boolean(),

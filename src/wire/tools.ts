@@ -66,6 +66,8 @@ const listed = Session.pick({
   createdAt: true,
   updatedAt: true,
   buffered: true,
+  presence: true,
+  wakeable: true,
 })
 
 /** An agent that may be called. */

@@ -1,19 +1,112 @@
 /**
- * The hooks that tell Claude Code of its mail, as `tieline up` writes them into the user's `settings.json`. Claude
- * Code posts each event to the server; where none runs, the connection is refused at once and nothing is slowed.
+ * The hooks that tell Claude Code of its mail, as `tieline up` writes them into the user's `settings.json`, and the
+ * script that they run.
+ *
+ * H1: where no server runs, a hook costs one look into a file. A server that hangs costs a second, once in a
+ * session: the script remembers it.
+ * H2: what waits to start a resting session runs in the background, and never in `claude -p`, which would wait for
+ * it. It ends with its program, and outlives the server: it asks again until there is one.
+ * H3: it finds the server by the file in the data directory, which only the user can write, so a project cannot
+ * send its words elsewhere.
  */
+import { join } from 'node:path'
 import { claudeHookPath, claudeMoments } from '../../wire/hooks.ts'
 
-/** A server that hangs holds Claude Code up for no longer. */
-const timeoutSeconds = 1
+type Hook = { type: 'command'; command: string; timeout: number; asyncRewake?: true }
+type HookGroup = { hooks: Hook[] }
 
-type HookGroup = { hooks: { type: 'http'; url: string; timeout: number }[] }
+/** The script gives up after a second; this only guards against the script itself. */
+const timeoutSeconds = 5
+/** Twenty days: as long as a timer can be. */
+const waitSeconds = 1_728_000
+
+/** Moments at which the session may begin to rest. */
+const restingAfter: ReadonlySet<string> = new Set(['SessionStart', 'Stop'])
+
+export const claudeScriptFile = (dataDir: string): string => join(dataDir, 'hooks', 'claude-code')
 
 /** The `hooks` of `settings.json`; merge each list with the one that is there. */
-export const claudeHooks = (server: string): Record<string, HookGroup[]> =>
-  Object.fromEntries(
+export function claudeHooks(dataDir: string): Record<string, HookGroup[]> {
+  const script = quote(claudeScriptFile(dataDir))
+  const tell = (event: string): Hook => ({
+    type: 'command',
+    command: `exec ${script} tell ${event}`,
+    timeout: timeoutSeconds,
+  })
+  const wait: Hook = {
+    type: 'command',
+    // H2: it is not even started where nobody sits in front of it.
+    command: `[ "$CLAUDE_CODE_SESSION_ATTENDED" = 0 ] || exec ${script} wait`,
+    timeout: waitSeconds,
+    asyncRewake: true,
+  }
+  return Object.fromEntries(
     Object.keys(claudeMoments).map((event) => [
       event,
-      [{ hooks: [{ type: 'http', url: new URL(claudeHookPath, server).href, timeout: timeoutSeconds }] }],
+      [{ hooks: restingAfter.has(event) ? [tell(event), wait] : [tell(event)] }],
     ]),
   )
+}
+
+/** One word of a shell, whatever is in it. */
+const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
+
+/** Written to `claudeScriptFile`, mode 0700. It needs a POSIX shell and curl, and starts nothing else. */
+export const renderClaudeScript = (dataDir: string): string => `#!/bin/sh
+# Tells Claude Code of its mail. "tieline up" wrote this, and "tieline down" removes it.
+# tell EVENT: says what waits. wait: ends with 2 when there is a reason to start the session, which rests.
+data=${quote(dataDir)}
+# A session that Tieline itself runs is not one that you have open.
+case $TIELINE_TOKEN in tls_* | tlt_*) exit 0 ;; esac
+case $CLAUDE_CODE_SESSION_ID in '' | *[!A-Za-z0-9-]*) exit 0 ;; esac
+hung="$data/hooks/hung-$CLAUDE_CODE_SESSION_ID"
+parent=$PPID
+
+# The address that the server has left, or nothing.
+find_server() {
+  line=
+  url=
+  token=
+  [ -r "$data/server.json" ] && IFS= read -r line < "$data/server.json"
+  case $line in *'"url":"'*) url=\${line#*'"url":"'} url=\${url%%'"'*} ;; esac
+  case $line in *'"auth":"tokens"'*) IFS= read -r token < "$data/token" ;; esac
+  [ -n "$url" ]
+}
+
+# Posts its input. The token stands in no command line, where others could read it.
+ask() {
+  curl -s --noproxy '*' -K /dev/fd/3 --data-binary @- "$@" 3<<END
+header = "content-type: application/json"
+\${token:+header = "authorization: Bearer $token"}
+END
+}
+
+# What a hook is given may be long, and little of it is needed.
+describe() {
+  printf '{"session_id":"%s","cwd":"%s","hook_event_name":"%s"}' "$CLAUDE_CODE_SESSION_ID" "$PWD" "$1"
+}
+
+if [ "$1" = tell ]; then
+  [ "$2" = SessionEnd ] && rm -f "$hung"
+  [ ! -e "$hung" ] && find_server || exit 0
+  case "$2 $PWD" in
+    UserPromptSubmit* | *[\\"\\\\]*) ask --max-time 0.9 --fail "$url${claudeHookPath}" ;;
+    *) describe "$2" | ask --max-time 0.9 --fail "$url${claudeHookPath}" ;;
+  esac
+  [ $? = 28 ] && : > "$hung"
+  exit 0
+fi
+
+while kill -0 "$parent" 2> /dev/null; do
+  if find_server; then
+    said=$(describe wait | ask --max-time 300 -w '\\n%{http_code}' "$url${claudeHookPath}/wait")
+    case $said in
+      *'
+200') printf '%s\\n' "\${said%???}" >&2; exit 2 ;;
+      *204) continue ;;
+      *205 | *40?) exit 0 ;;
+    esac
+  fi
+  sleep 2
+done
+`

@@ -1,6 +1,6 @@
 import type { Session } from '../../wire/sessions.ts'
 import { systemClock } from '../../runtime/kernel/system-clock.ts'
-import { formatAgo } from '../show/amounts.ts'
+import { formatAgo, formatDuration } from '../show/amounts.ts'
 import { printResult, type Command, type CommandInput } from '../command.ts'
 import { limitFlag, readLimit } from '../flags.ts'
 import { readRecorded } from '../reach/recorded-log.ts'
@@ -44,13 +44,16 @@ const renderLine = ({ id, title, cwd }: Named, agent: string, state: string, at:
   [id, oneLine(agent), state, at, oneLine(title === '' ? cwd : title)].join('  ')
 
 export function renderSession(session: Session): string {
-  const { kind, status, buffered, orphan, agentName, updatedAt } = session
+  const { kind, status, buffered, orphan, agentName, updatedAt, presence, wakeable, quietUntil } = session
+  const now = systemClock.now()
   const state = [
-    ...(kind === 'persistent' ? [status] : [kind, status]),
+    ...(presence !== null ? [presence] : kind === 'persistent' ? [status] : [kind, status]),
+    ...(wakeable ? ['can be woken'] : []),
+    ...(quietUntil === null ? [] : [`quiet for ${formatDuration(quietUntil - now)}`]),
     ...(buffered > 0 ? [`${buffered} to accept`] : []),
     ...(orphan ? ['orphan'] : []),
   ]
-  return renderLine(session, agentName, state.join(', '), formatAgo(systemClock.now() - updatedAt))
+  return renderLine(session, agentName, state.join(', '), formatAgo(now - updatedAt))
 }
 
 type Recorded = Named & {

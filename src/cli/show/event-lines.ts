@@ -1,10 +1,11 @@
 /** Events as lines, for `tieline tail`. Pure. */
 import type { StreamedEvent } from '../../wire/log.ts'
-import type { Event } from '../../model/event.ts'
+import type { Event, EventOf } from '../../model/event.ts'
 import { toTurnId } from '../../model/id.ts'
 import { opensTurn } from '../../model/opening.ts'
 import { explain } from '../../model/refusal.ts'
 import { preview } from '../../model/text.ts'
+import { isoTime } from '../../runtime/kernel/system-clock.ts'
 import { describeEnd, formatDuration } from './amounts.ts'
 import { firstLine, oneLine } from './width.ts'
 
@@ -155,9 +156,31 @@ function describeWork(event: Exclude<Event, MailEvent>, names: Names): string {
     case 'notice.raised':
       return `notice: ${shorten(event.text)}`
     case 'mail.announced':
+    case 'session.woken':
+    case 'session.opened':
+    case 'session.closed':
+    case 'session.quieted':
+      return describeProgram(event)
+  }
+  return describeUnknown(event)
+}
+
+/** Of a program that the user has open. */
+function describeProgram(
+  event: EventOf<
+    'mail.announced' | 'session.woken' | 'session.opened' | 'session.closed' | 'session.quieted'
+  >,
+): string {
+  switch (event.type) {
+    case 'mail.announced':
       return `was told of mail: ${oneLine(event.messages.join(', '))}`
     case 'session.woken':
       return `was made to go on: ${oneLine(event.reason)}`
+    case 'session.opened':
+      return `was opened in ${oneLine(event.program)}`
+    case 'session.closed':
+      return `was closed: ${oneLine(event.cause)}`
+    case 'session.quieted':
+      return event.until === 0 ? 'is quiet no longer' : `is quiet until ${isoTime(event.until)}`
   }
-  return describeUnknown(event)
 }

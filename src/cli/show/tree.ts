@@ -114,6 +114,9 @@ export function foldEvent(tree: Tree, { event, at }: Happened): Tree {
     case 'call.steered':
     case 'mail.announced':
     case 'session.woken':
+    case 'session.opened':
+    case 'session.closed':
+    case 'session.quieted':
     case 'turn.suspended':
     case 'session.forked':
     case 'message.drafted':

@@ -1,5 +1,5 @@
 /**
- * The one face of the runtime. `runtime.as(asker)` gives a desk with six nouns; each method takes a typed request
+ * The one face of the runtime. `runtime.as(asker)` gives a desk with eight nouns; each method takes a typed request
  * and answers with a typed value or a Refusal. What is acknowledged is durable (R2). Doors translate to and from
  * this, and reach nothing else.
  */
@@ -16,6 +16,7 @@ import { openGate } from './gate.ts'
 import { logDesk, type LogDesk } from './log.ts'
 import { mailDesk, type MailDesk } from './mail.ts'
 import type { DeskParts } from './parts.ts'
+import { programDesk, type ProgramDesk } from './programs.ts'
 import { questionDesk, type QuestionDesk } from './questions.ts'
 import { sessionDesk, type SessionDesk } from './sessions.ts'
 import { toolDesk, type ToolDesk } from './tools.ts'
@@ -28,6 +29,7 @@ export type Desk = {
   readonly agents: AgentDesk
   readonly tools: ToolDesk
   readonly log: LogDesk
+  readonly programs: ProgramDesk
   /** For what is kept outside of the runtime and belongs to the user alone. */
   onlyUser(what: string): Refusal | null
 }
@@ -81,6 +83,9 @@ export function openDesks(parts: DeskParts): Desks {
         },
         get log() {
           return logDesk(parts, feed, asker, gate)
+        },
+        get programs() {
+          return programDesk(parts, asker, gate)
         },
         onlyUser: (what) => onlyUser(asker.who, what),
       }

@@ -1,5 +1,4 @@
 /** Mail, as anybody may ask for it. */
-import type { ClientProgram } from '../../model/client-address.ts'
 import type { SessionRow } from '../../model/facts.ts'
 import { isWaiting, type Which } from '../../model/mail.ts'
 import { isRefusal, type Refusal } from '../../model/refusal.ts'
@@ -14,9 +13,6 @@ import { readAll } from '../kernel/scope.ts'
 import { andThen, onlyUser, refuseAsker, type Asker, type Who } from './asker.ts'
 import { admitNow, type Gate } from './gate.ts'
 import type { DeskParts } from './parts.ts'
-import { placeClient } from './client-session.ts'
-import { announceMail, type Announced } from '../mail/announce.ts'
-import type { Moment } from '../../model/wake.ts'
 
 export type InboxPlace = { after?: number | undefined; replies?: boolean | undefined }
 export type MailPlace = { before?: number | undefined }
@@ -45,11 +41,6 @@ export type MailDesk = {
   thread(id: string, ask?: { after?: number | undefined }): Promise<MailPage | Refusal>
   /** Of one session, or of all (null); the newest first. */
   drafts(session: string | null, ask?: MailPlace): Promise<MailPage | Refusal>
-  /**
-   * Tells a program that the user has open what waits for it, if something is to be said at this moment. The
-   * program itself asks, so it is registered too. Nobody but the user's own programs may.
-   */
-  announce(client: ClientProgram, moment: Moment): Promise<Announced | Refusal>
   /** Messages whose receiver is gone; the newest first. */
   deadLetters(ask?: MailPlace): Promise<MailPage | Refusal>
 }
@@ -70,15 +61,7 @@ export const parseWhich = (given: string | number | boolean): Which =>
 export const mailDesk = (parts: DeskParts, asker: Asker, gate: Gate): MailDesk => ({
   ...writing(parts, asker, gate),
   ...reading(parts, asker, gate),
-  async announce(client, moment) {
-    const refusal = onlyUser(asker.who, 'speak for a program that the user has open')
-    if (refusal !== null) return refusal
-    const place = await placeClient(parts.runtime, client, parts.cwd)
-    return (await announceMail(parts.runtime, place, moment)) ?? nothingAnnounced
-  },
 })
-
-const nothingAnnounced: Announced = { text: '', woken: false }
 
 const showMessage = (parts: DeskParts, asker: Asker, id: string): Promise<MessageRecord | Refusal> =>
   andThen(findMail(parts.runtime, readerFor(asker.who), id), recordOfMessage)
@@ -145,7 +128,7 @@ function reading(
   parts: DeskParts,
   asker: Asker,
   gate: Gate,
-): Omit<MailDesk, 'send' | 'revise' | 'release' | 'decline' | 'announce'> {
+): Omit<MailDesk, 'send' | 'revise' | 'release' | 'decline'> {
   const { runtime } = parts
   const { who, act } = asker
   const reader = readerFor(who)

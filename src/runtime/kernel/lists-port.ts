@@ -3,6 +3,7 @@ import type { EventOf, StoredEvent } from '../../model/event.ts'
 import type { Answer } from '../../model/question.ts'
 import type { SessionRow } from '../../model/facts.ts'
 import type { CallId, FlowId, Millis, SessionId, TurnId } from '../../model/id.ts'
+import type { ClientFacts } from '../../model/presence.ts'
 import type { MailLists, Notice } from './mail-port.ts'
 
 export type Lists = {
@@ -32,6 +33,10 @@ export type Lists = {
   roots(ask: { before: number | null; live: boolean }, limit: number): Promise<RootRow[]>
   /** Newest first: calls, requests or open questions whose id contains a text; with an empty one all of them. */
   idsLike(kind: 'call' | 'flow' | 'question', part: string, limit: number): Promise<string[]>
+  /** Whether a program has a session open, and until when it is quiet. */
+  client(session: SessionId): Promise<ClientFacts>
+  /** Sessions that are quiet after that time; the user's own for all. */
+  quiet(after: Millis, limit: number): Promise<{ session: SessionId; until: Millis }[]>
   /** What a session was told that no turn of it was given yet, newest last. */
   notices(session: SessionId, limit: number): Promise<Notice[]>
   readonly mail: MailLists

@@ -1,6 +1,7 @@
 /**
  * The part of the ports that is about mail: what is asked for, what is answered, and what lists there are.
  */
+import type { ClientState } from '../../model/presence.ts'
 import type { MessageFacts } from '../../model/facts.ts'
 import type { Boundary } from '../../model/frame.ts'
 import type { MessageId, Millis, SessionId } from '../../model/id.ts'
@@ -68,6 +69,8 @@ export type SessionSummary = {
   createdAt: Millis
   updatedAt: Millis
   buffered: number
+  presence: ClientState | null
+  wakeable: boolean
 }
 
 /** What tools may ask of mail, bound to one turn. */

@@ -9,7 +9,7 @@ import type { Limits } from '../../model/limits.ts'
 import type { EventOf } from '../../model/event.ts'
 import type { Answer } from '../../model/question.ts'
 import type { SessionRow, TurnRow } from '../../model/facts.ts'
-import type { CallId, NodeId, SessionId, TurnId } from '../../model/id.ts'
+import type { CallId, Millis, NodeId, SessionId, TurnId } from '../../model/id.ts'
 import type { Json } from '../../model/json.ts'
 import type { CountTokens } from '../../model/text.ts'
 import type { NodeView } from '../../wire/server.ts'
@@ -61,9 +61,22 @@ export type Runtime = {
   readonly brokenOff: Set<SessionId>
   /** Clients here that wait for a client's turn: called when an activation of it could not be recorded. */
   readonly unrecordedWaiters: Map<TurnId, Set<(fault: unknown) => void>>
+  /** Programs that the user has open and that this node hears of. */
+  readonly presence: Map<SessionId, Presence>
   /** Aborts when this node stops: nothing more is started or recorded. */
   readonly stopping: AbortController
   readonly rooms: HigherRooms
+}
+
+/** What a program that the user has open does; times are elapsed ones. */
+export type Presence = {
+  state: 'working' | 'idle'
+  heardAt: Millis
+  /** When the last that waited for its mail went away. */
+  leftAt: Millis | null
+  /** Who waits for its mail; the next one takes its place. */
+  waiter: AbortController | null
+  readonly onChange: Set<() => void>
 }
 
 /** `by` is who answered, or why nobody did; `reason` is what a person said about it. */

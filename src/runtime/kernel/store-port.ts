@@ -16,6 +16,7 @@ import type {
   TurnRow,
 } from '../../model/facts.ts'
 import type { CallId, FlowId, MessageId, Millis, NodeId, SessionId, TurnId } from '../../model/id.ts'
+import type { ClientFacts } from '../../model/presence.ts'
 import type { InboxAsk } from './mail-port.ts'
 import type { StoreHealth } from './store-health.ts'
 
@@ -158,6 +159,8 @@ export type Tx = {
   traced(session: SessionId, key: string): Promise<'begun' | 'ended' | null>
   /** Which of these messages a client's session was told of. */
   announced(session: SessionId, messages: readonly MessageId[]): Promise<ReadonlySet<MessageId>>
+  /** Whether a program has it open, and until when it is quiet. */
+  client(session: SessionId): Promise<ClientFacts>
   /** How often a session was made to go on since then. */
   woken(session: SessionId, since: Millis): Promise<number>
   message(id: MessageId): Promise<MessageFacts | null>

@@ -72,6 +72,9 @@ function describeStep(event: StoredEvent['event'] | undefined): string {
     case 'notice.raised':
     case 'mail.announced':
     case 'session.woken':
+    case 'session.opened':
+    case 'session.closed':
+    case 'session.quieted':
       return 'has begun and recorded nothing yet: it waits for its model or driver'
   }
 }

@@ -13,6 +13,7 @@ import { mapGently } from '../kernel/gently.ts'
 import { refuseDirectory, toRealPath } from '../kernel/is-directory.ts'
 import type { SessionListing } from '../kernel/lists-port.ts'
 import type { Runtime } from './runtime.ts'
+import { seeClient } from './presence.ts'
 import { displayAgent, isRun, lastOutcome, sessionStatus } from './state.ts'
 import type { History, HistoryEntry, Session } from '../../wire/sessions.ts'
 
@@ -86,6 +87,7 @@ export async function viewOfListing(
     ),
     active: active && row.kind !== 'external',
     away: active && row.kind !== 'external' && !isRun(runtime, row),
+    ...(await seeClient(runtime, row, active)),
     parent: row.parent,
     orphan: parentArchived,
     archived: row.archived !== false,

@@ -6,7 +6,8 @@ import type { Runtime } from '../turns/runtime.ts'
 import { findSession, listSessions } from '../look/look.ts'
 import { acceptOwnMail, readOwnInbox } from './address-inbox.ts'
 import { acceptMail, readInbox, type Reader } from './mail-inbox.ts'
-import type { MailActs } from '../kernel/mail-port.ts'
+import type { MailActs, SessionSummary } from '../kernel/mail-port.ts'
+import type { Session } from '../../wire/sessions.ts'
 import { sendMail, type Writer } from './mail.ts'
 import { untilMail } from './until-mail.ts'
 import { releaseWaiting } from './release-waiting.ts'
@@ -31,20 +32,8 @@ export function createMailActs(
         active,
         limit: sessionsMax,
       })
-      return sessions.map(
-        ({ id, agent, title, cwd, status, active: isActive, parent, createdAt, updatedAt, buffered }) => ({
-          id,
-          agent,
-          title,
-          cwd,
-          status,
-          active: isActive,
-          parent,
-          createdAt,
-          updatedAt,
-          buffered,
-        }),
-      )
+      // What a program has closed is gone until it is opened again; mail can still be written to it.
+      return sessions.filter(({ presence }) => presence !== 'closed').map(summarise)
     },
     sendMail: (ask, key) => sendMail(runtime, { ...writer, act: deriveAct(key) }, ask),
     async readInbox({ session, replies, limit }) {
@@ -63,6 +52,18 @@ export function createMailActs(
     },
   }
 }
+
+/** A model reads only what it can use. */
+const summarise = ({
+  agentName: _name,
+  model: _model,
+  kind: _kind,
+  away: _away,
+  quietUntil: _quiet,
+  orphan: _orphan,
+  archived: _archived,
+  ...shown
+}: Session): SessionSummary => shown
 
 /** With the message as it is then: one that still waits was released. */
 export async function acceptOne(

@@ -6,6 +6,7 @@ import type { Event, EventOf, StoredEvent } from '../../model/event.ts'
 import type { SessionRow, TurnRow } from '../../model/facts.ts'
 import { canonical, type Json } from '../../model/json.ts'
 import type { Limits } from '../../model/limits.ts'
+import { noClient } from '../../model/presence.ts'
 import { isAlikeButMarks } from '../../model/secret-mark.ts'
 import type { CountTokens } from '../../model/text.ts'
 import type { Runtime } from '../sessions/runtime.ts'
@@ -168,6 +169,7 @@ export async function transactThen<T>(
     traced: async () => null,
     announced: async () => new Set(),
     woken: async () => 0,
+    client: async () => noClient,
     message: async () => null,
     inbox: async () => [],
     accepted: async () => null,

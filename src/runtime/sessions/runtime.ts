@@ -66,6 +66,7 @@ export function createRuntime(ports: RuntimePorts, rooms: HigherRooms): Runtime 
     heard: new Map(),
     questionWaiters: new Map(),
     brokenOff: new Set(),
+    presence: new Map(),
     stopping: new AbortController(),
     rooms,
   }

@@ -1,0 +1,50 @@
+import { describe, expect, test } from 'vitest'
+import { judgePresence, parseSpan, type Sign } from './presence.ts'
+
+const sign = (more: Partial<Sign> = {}): Sign => ({
+  state: 'idle',
+  heardAt: 0,
+  isAwaited: false,
+  leftAt: null,
+  ...more,
+})
+const hour = 3_600_000
+
+test('P1: a session is closed when its program said so, whatever was heard of it', () => {
+  expect(judgePresence(false, sign({ isAwaited: true }), 1)).toEqual({ state: 'closed', wakeable: false })
+})
+
+describe('P2: a session is away', () => {
+  test('when this server has not heard of it', () => {
+    expect(judgePresence(true, null, 1)).toEqual({ state: 'away', wakeable: false })
+  })
+
+  test('soon after its waiter has gone, but not while it works, and not between two asks', () => {
+    const gone = sign({ leftAt: 0, heardAt: 0 })
+    expect(judgePresence(true, gone, 10_000).state).toBe('idle')
+    expect(judgePresence(true, gone, 10_001).state).toBe('away')
+    expect(judgePresence(true, { ...gone, state: 'working' }, 10_001).state).toBe('working')
+  })
+
+  test('when nothing was heard of it for an hour and nobody waits', () => {
+    expect(judgePresence(true, sign({ state: 'working' }), hour).state).toBe('working')
+    expect(judgePresence(true, sign({ state: 'working' }), hour + 1).state).toBe('away')
+    expect(judgePresence(true, sign({ isAwaited: true }), hour + 1).state).toBe('idle')
+  })
+})
+
+test('P3: only a session with a waiter can be woken', () => {
+  expect(judgePresence(true, sign(), 1).wakeable).toBe(false)
+  expect(judgePresence(true, sign({ isAwaited: true }), 1).wakeable).toBe(true)
+})
+
+test('times are a number and a unit', () => {
+  expect(['90s', '30m', '2h', '1d', ' 2 h '].map(parseSpan)).toEqual([
+    90_000,
+    1_800_000,
+    2 * hour,
+    24 * hour,
+    2 * hour,
+  ])
+  expect(['', '2', 'h', '-1h', '1w', '1.5h'].map(parseSpan)).toEqual([null, null, null, null, null, null])
+})
