@@ -43,7 +43,9 @@ async function open(config: object = {}) {
     const { presence, wakeable, title } = await client.sessions.get(claude)
     return { presence, wakeable, title }
   }
-  const untilAwaited = () => expect.poll(async () => (await see()).wakeable).toBe(true)
+  const untilAwaited = async (): Promise<void> => {
+    await expect.poll(async () => (await see()).wakeable).toBe(true)
+  }
   return { ...world, hook, wait, peer, write, getReply, events, see, untilAwaited }
 }
 
