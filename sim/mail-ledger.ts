@@ -21,6 +21,7 @@ export class MailLedger {
   readonly acts = new Map<string, string>()
   readonly #drafts = new Set<string>()
   readonly #announced = new Set<string>()
+  readonly #results = new Set<string>()
 
   get waiting(): Letter[] {
     return [...this.letters.values()].filter(({ state }) => state === 'waiting')
@@ -57,7 +58,10 @@ export class MailLedger {
   #checkAnnounced({ session, messages }: EventOf<'mail.announced'>): Broken {
     const again = messages.find((message) => this.#announced.has(`${session} ${message}`))
     if (again !== undefined) return `K1: ${again} is announced to ${session} a second time`
-    const over = messages.find((message) => this.get(message)?.state !== 'waiting')
+    // K7: the result of a call, which its caller has as a notice.
+    const over = messages.find(
+      (message) => !this.#results.has(`${session} ${message}`) && this.get(message)?.state !== 'waiting',
+    )
     return over === undefined ? null : `K1: ${over} is announced to ${session}, and does not wait`
   }
 
@@ -83,6 +87,7 @@ export class MailLedger {
     const letter = 'message' in event ? this.get(event.message) : undefined
     if (event.type === 'mail.announced')
       for (const message of event.messages) this.#announced.add(`${event.session} ${message}`)
+    if (event.type === 'notice.raised') this.#results.add(`${event.session} ${event.about}`)
     if (event.type === 'message.drafted') this.#drafts.add(stripPrefix(event.message))
     if (event.type === 'message.sent')
       this.letters.set(stripPrefix(event.message), {

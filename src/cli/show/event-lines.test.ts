@@ -109,6 +109,8 @@ test('every kind of event has words, also one of a later version', () => {
     answer: 'allow',
     by: 'user',
     messages: ['msg_1'],
+    program: 'claude-code',
+    until: 0,
   }
   const types = [...Event.options.map((option): EventType => option.shape.type.value), 'later.happened']
   expect(
