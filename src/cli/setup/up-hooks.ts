@@ -5,7 +5,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { claudeHooks } from '../../adapters/claude-code/hooks.ts'
+import { claudeHooks, claudeScriptFile, renderClaudeScript } from '../../adapters/claude-code/hooks.ts'
 import { describeError } from '../../client/tieline-error.ts'
 import type { PresetName } from '../../model/agent.ts'
 import type { Surroundings } from './init-entries.ts'
@@ -36,20 +36,19 @@ const claude: ClientHooks = {
     const moved = env['CLAUDE_CONFIG_DIR'] ?? ''
     return join(moved === '' ? join(home, '.claude') : moved, 'settings.json')
   },
-  items: ({ server }) =>
-    server === null
-      ? null
-      : Object.entries(claudeHooks(server)).flatMap(([event, groups]) =>
-          groups.map((value) => ({ path: ['hooks', event], value: value as unknown as Value })),
-        ),
-  mark: '/api/hooks/claude',
+  items: ({ dataDir }) =>
+    Object.entries(claudeHooks(dataDir)).flatMap(([event, groups]) =>
+      groups.map((value) => ({ path: ['hooks', event], value: value as unknown as Value })),
+    ),
+  scripts: ({ dataDir }) => [{ file: claudeScriptFile(dataDir), text: renderClaudeScript(dataDir) }],
+  mark: '/hooks/claude-code',
 }
 
 export const clientHooks: readonly ClientHooks[] = [claude]
 
 /** How each is reached while a person has it open. What has no hooks here is told when it uses our tools. */
 export const wakes: Readonly<Record<PresetName, string>> = {
-  claude: 'can be woken while it works',
+  claude: 'can be woken',
   codex: 'cannot be woken: it hears of mail with its next tool result',
   opencode: 'can be woken',
   copilot: 'cannot be woken: it hears of mail with its next tool result',
