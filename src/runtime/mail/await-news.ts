@@ -19,10 +19,7 @@ export type News = Announced & { status: 'told' | 'nothing' | 'replaced' }
 
 const nothing: News = { text: '', woken: false, status: 'nothing' }
 
-/**
- * `busy`: it can be told while it works, as with a tool result. `attach` says whether somebody waits on: a waiter
- * that asks in turns is not gone in between.
- */
+/** `busy`: it can be told while it works, as with a tool result. */
 export async function awaitNews(
   runtime: Runtime,
   told: Told,
