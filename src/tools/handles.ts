@@ -16,17 +16,16 @@ import {
   realpathSync,
   type BigIntStats,
 } from 'node:fs'
-import { isAbsolute, relative, sep } from 'node:path'
+import { sep } from 'node:path'
 import { isOfSystem } from '../runtime/kernel/is-of-system.ts'
 
 /** Where the kernel shows the handles of this process; null where it does not. */
 export const handlesAt: string | null =
   process.platform === 'linux' && existsSync('/proc/self/fd') ? '/proc/self/fd' : null
 
-export function within(root: string, path: string): boolean {
-  const way = relative(root, path)
-  return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way)
-}
+/** Both are absolute, without `.`, `..` or a separator too many: what `resolve` and the kernel give. */
+export const within = (root: string, path: string): boolean =>
+  path === root || path.startsWith(root.endsWith(sep) ? root : `${root}${sep}`)
 
 /** Where tools may work: all paths are real ones. */
 export type Bounds = {
