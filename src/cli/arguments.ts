@@ -2,6 +2,7 @@
 import { parseArgs } from 'node:util'
 import { findNearest } from '../model/nearest.ts'
 import { globalFlags, type Command, type CommandInput, type Flag, type GlobalFlag } from './command.ts'
+import { table } from '../model/table.ts'
 
 export type Asked =
   | { kind: 'run'; command: Command; words: string[]; flags: CommandInput['flags'] }
@@ -13,7 +14,7 @@ const ownFlags: Readonly<Record<string, Flag>> = {
   help: { help: 'print this' },
   version: { help: 'print the version' },
 }
-const shortFlags: Readonly<Record<string, string>> = { h: 'help', v: 'version' }
+const shortFlags = table({ h: 'help', v: 'version' })
 
 type Token = Extract<ReturnType<typeof tokenize>[number], { kind: 'option' }>
 
@@ -59,7 +60,7 @@ const readName = (token: Token): string =>
   token.rawName.startsWith('--') ? token.name : (shortFlags[token.name] ?? token.name)
 
 function checkFlags(options: readonly Token[], command: Command | null): string | null {
-  const known: Readonly<Record<string, Flag>> = { ...command?.flags, ...globalFlags, ...ownFlags }
+  const known = table<Flag>({ ...command?.flags, ...globalFlags, ...ownFlags })
   const whyNot = (name: string): string | undefined => command?.without?.[name as GlobalFlag]
   for (const token of options) {
     const { rawName, value, inlineValue } = token

@@ -1,5 +1,6 @@
 /** What a turn may do. R7: it only shrinks on the way down. */
 import { z } from 'zod'
+import { table } from './table.ts'
 
 export const Authority = z.strictObject({
   /** The ceiling that `allowed_tools` along the path left; null is no ceiling yet. */
@@ -50,11 +51,11 @@ const covers = (wide: string, pattern: string): boolean =>
  * A tool that is of no use without another brings it along: what was called in the background is waited for, and
  * what was cut is read. Mail is read where it can be written.
  */
-const broughtBy: Readonly<Record<string, readonly string[]>> = {
+const broughtBy = table<readonly string[]>({
   wait_for_call: ['sub_agent', 'subagent', 'call_agent'],
   read_output: ['sub_agent', 'subagent', 'call_agent', 'wait_for_call'],
   buffer: ['send-message', 'send_agent_message'],
-}
+})
 
 /** Only there because another tool brings it: a model is shown it once there is something to wait for or to read. */
 export const isBroughtAlong = (agentTools: readonly string[], name: string): boolean =>

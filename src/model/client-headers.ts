@@ -6,6 +6,8 @@ export const clientSessionHeader = 'x-tieline-client-session'
 export const cwdHeader = 'x-tieline-cwd'
 
 const pathUnitsMax = 4096
+/** A longer name of a session is none: nobody's own ids are that long. */
+const nameUnitsMax = 200
 
 /** Browsers read this too, so it asks nothing of Node. */
 const isAbsolute = (path: string): boolean => path.startsWith('/') || /^[A-Za-z]:[\\/]/.test(path)
@@ -16,6 +18,8 @@ export const isPath = (path: string | undefined): path is string =>
 /** A variable that a client did not fill in is nothing that it said. */
 const isFilledIn = (text: string): boolean => !text.includes('${')
 
+const isName = (text: string): boolean => text.length <= nameUnitsMax && isFilledIn(text)
+
 export function readClientHeaders(header: (name: string) => string | undefined): {
   session: string | undefined
   cwd: string | undefined
@@ -23,7 +27,7 @@ export function readClientHeaders(header: (name: string) => string | undefined):
   const session = header(clientSessionHeader)
   const path = decodePath(header(cwdHeader))
   return {
-    session: session !== undefined && isFilledIn(session) ? session : undefined,
+    session: session !== undefined && isName(session) ? session : undefined,
     cwd: isPath(path) && isFilledIn(path) ? path : undefined,
   }
 }

@@ -1,5 +1,6 @@
 /** Settings from the OpenTelemetry variables. Without an endpoint nothing leaves the machine. */
 import type { Sampling } from '../model/trace.ts'
+import { table } from '../model/table.ts'
 
 export type Env = Readonly<Record<string, string | undefined>>
 
@@ -119,7 +120,7 @@ function readSampling(env: Env, warn: (text: string) => void): Sampling {
   const name = env['OTEL_TRACES_SAMPLER']?.trim() ?? ''
   const share = Number(env['OTEL_TRACES_SAMPLER_ARG'] ?? '1')
   const ratio = Number.isFinite(share) && share >= 0 && share <= 1 ? share : 1
-  const known: Record<string, Sampling> = {
+  const known = table<Sampling>({
     '': { follow: true, ratio: 1 },
     always_on: { follow: false, ratio: 1 },
     always_off: { follow: false, ratio: 0 },
@@ -127,7 +128,7 @@ function readSampling(env: Env, warn: (text: string) => void): Sampling {
     parentbased_always_on: { follow: true, ratio: 1 },
     parentbased_always_off: { follow: true, ratio: 0 },
     parentbased_traceidratio: { follow: true, ratio },
-  }
+  })
   const found = known[name]
   if (found !== undefined) return found
   const names = Object.keys(known).filter((one) => one !== '')

@@ -9,6 +9,7 @@ import { otlpExport } from './otlp-export.ts'
 import { createContent } from './telemetry-content.ts'
 import { telemetrySettings, type Env } from './telemetry-settings.ts'
 import { spanFold } from './telemetry-spans.ts'
+import { table } from '../model/table.ts'
 
 export type TelemetryDeps = {
   clock: Clock
@@ -30,11 +31,11 @@ export type TelemetryView = {
 }
 
 /** What the conventions call those that we know. */
-const providers: Readonly<Record<string, string>> = {
+const providers = table({
   anthropic: 'anthropic',
   openai: 'openai',
   google: 'gcp.gemini',
-}
+})
 
 /** Null where the environment names no collector. */
 export function telemetryView({

@@ -12,6 +12,7 @@ import { findPreset, quirksOf } from './program.ts'
 import { AgentUnavailable, faultText, ProcessEnded, readUnavailable } from './unavailable.ts'
 import { readUsage, settleUsage } from './usage.ts'
 import { textAt } from './text-at.ts'
+import { table } from '../../model/table.ts'
 
 /** As recorded. `cost` is what the agent itself says of its context and its money. */
 export type Spoken = { text: string; error: string | null; cost: Json }
@@ -139,12 +140,12 @@ async function countPrompt(
   return usage
 }
 
-const reasons: Readonly<Record<string, string>> = {
+const reasons = table({
   max_tokens: 'output_cut: the agent reached its own output limit before it had finished',
   max_turn_requests: 'agent_limit: the agent reached its own limit of requests in one turn',
   refusal: 'agent_refused: the agent refused to go on',
   cancelled: 'agent_cancelled: the agent ended its turn by itself, as cancelled',
-}
+})
 
 /** D2: null only where it has finished with something to say. */
 function readError(answer: Record<string, unknown>, text: string): string | null {

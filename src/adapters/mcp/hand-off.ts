@@ -8,9 +8,10 @@ import { isRecord, textAt, type Json } from '../../model/json.ts'
 import { isRefusal, type Refusal } from '../../model/refusal.ts'
 import type { Desk } from '../../runtime/desk/desk.ts'
 import type { Clock, ToolAnswer } from '../../runtime/kernel/ports.ts'
+import { table } from '../../model/table.ts'
 
 /** By the name that a client gives itself: less than its own limit, so that the answer arrives in time. */
-const limitsMs: Readonly<Record<string, number>> = { 'codex-mcp-client': 270_000 }
+const limitsMs = table({ 'codex-mcp-client': 270_000 })
 
 const sliceSeconds = 50
 
