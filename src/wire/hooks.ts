@@ -3,19 +3,20 @@ import { z } from 'zod'
 import { SessionId } from '../model/id.ts'
 import { quietMsMax, type Moment } from '../model/wake.ts'
 import { IdText, millis } from './scalars.ts'
+import { table } from '../model/table.ts'
 
 const nameMax = 200
 const pathMax = 4096
 const promptMax = 1_000_000
 
 /** What its events mean here; `ended`: the session is closed. Others are answered with nothing. */
-export const claudeMoments: Readonly<Record<string, Moment | 'ended'>> = {
+export const claudeMoments = table<Moment | 'ended'>({
   SessionStart: 'started',
   UserPromptSubmit: 'prompted',
   PostToolUse: 'used',
   Stop: 'resting',
   SessionEnd: 'ended',
-}
+})
 export const claudeHookPath = '/api/hooks/claude'
 /** As it names itself over MCP, so that both doors mean one session. */
 export const claudeProgram = 'claude-code'

@@ -134,3 +134,12 @@ test('a token of a session may not speak for a program that the user has open', 
   expect(readRefusal(answer)).toEqual([403, 'not_allowed'])
   expect((await post('/api/hooks/claude', { ...body, cwd: 7 })).status).toBe(400)
 })
+
+test.each(['constructor', '__proto__', 'PreCompact'])(
+  'an event named %s is answered with nothing, and registers nobody',
+  async (name) => {
+    const { hook, client } = await open()
+    expect(await hook(name, 'two')).toEqual({})
+    await expect(client.sessions.get('ses_client-claude-code_two')).rejects.toMatchObject({ status: 404 })
+  },
+)
