@@ -3,7 +3,6 @@ import { mayCallAgent } from '../src/model/agent.ts'
 import type { Authority } from '../src/model/authority.ts'
 import type { EventOf } from '../src/model/event.ts'
 import type { Limits } from '../src/model/limits.ts'
-import { agents } from './agents.ts'
 import { countWords } from './count-words.ts'
 import type { Broken, Ledger, LedgerTurn, Written } from './ledger.ts'
 
@@ -13,10 +12,10 @@ export function checkOpening(ledger: Ledger, event: Opened, { at }: Written, lim
   const parent = ledger.turn(event.turn)
   return (
     checkLive(parent, event, at - ledger.jumps.limitsOffMs) ??
-    checkPermission(parent, event) ??
+    checkPermission(ledger, parent, event) ??
     checkPath(parent, event) ??
     checkOnce(parent, event) ??
-    checkShrinks(parent, event, limits, ledger.jumps.limitsOffMs) ??
+    checkShrinks(ledger, parent, event, limits) ??
     checkTokens(ledger, parent, event) ??
     checkBounds(ledger, parent, event, at, limits) ??
     checkContext(ledger, event)
@@ -33,7 +32,7 @@ function checkLive(parent: LedgerTurn, event: Opened, at: number): Broken {
 
 const getDeadline = (turn: LedgerTurn): number => Math.min(turn.deadline, turn.call?.deadline ?? Infinity)
 
-function checkPermission(parent: LedgerTurn, event: Opened): Broken {
+function checkPermission({ agents }: Ledger, parent: LedgerTurn, event: Opened): Broken {
   const caller = agents.get(parent.grant.agent)
   const self =
     event.tool === 'subagent' &&
@@ -65,13 +64,14 @@ function checkPath(parent: LedgerTurn, event: Opened): Broken {
 const checkOnce = (parent: LedgerTurn, event: Opened): Broken =>
   parent.keys.has(event.key) ? `R10: ${parent.id} opens the same call a second time (${event.call})` : null
 
-function checkShrinks(parent: LedgerTurn, event: Opened, limits: Limits, offMs: number): Broken {
+function checkShrinks(ledger: Ledger, parent: LedgerTurn, event: Opened, limits: Limits): Broken {
+  const { agents, jumps } = ledger
   const { grant } = event
   if (grant.depth !== parent.grant.depth + 1)
     return `R7: ${event.call} has depth ${grant.depth} under ${parent.grant.depth}`
   const depthMax = Math.min(limits.depthMax, agents.get(parent.grant.agent)?.maxDepth ?? 0)
   if (grant.depth > depthMax) return `R7: ${event.call} is ${grant.depth} deep, and ${depthMax} are allowed`
-  if (event.deadline > getDeadline(parent) + offMs)
+  if (event.deadline > getDeadline(parent) + jumps.limitsOffMs)
     return `R7: ${event.call} may run ${event.deadline - getDeadline(parent)} ms longer than its caller`
   if (!isWithin(grant.authority, parent.grant.authority))
     return `R7: ${event.call} has tools or leave that its caller has not`
@@ -136,7 +136,7 @@ function checkContext(ledger: Ledger, event: Opened): Broken {
     return `R8: ${event.call} is given ${manifest.tokens} tokens of ${manifest.tokensMax}`
   const known = ledger.entries.get(event.session)
   const history = (manifest.messages?.passed ?? []).reduce((sum, n) => sum + (known?.get(n) ?? 0), 0)
-  const least = countWords(agents.get(grant.agent)?.prompt ?? '') + countWords(event.task) + history
+  const least = countWords(ledger.agents.get(grant.agent)?.prompt ?? '') + countWords(event.task) + history
   return least > manifest.tokens
     ? `R8: ${event.call} is given at least ${least} tokens and its manifest says ${manifest.tokens}`
     : null

@@ -1,7 +1,9 @@
 /** The checker's own fold of the log, independent of the store's, so that the two can disagree. */
+import type { Agent } from '../src/model/agent.ts'
 import type { Event, EventOf, Grant, Outcome } from '../src/model/event.ts'
 import { toTurnId, type CallId, type NodeId, type SessionId, type TurnId } from '../src/model/id.ts'
 import { actTypes } from './act-types.ts'
+import { agents as simulated } from './agents.ts'
 import { count } from './count.ts'
 import type { Jumps } from './elapsed.ts'
 import { getOrMake } from './get-or-make.ts'
@@ -58,6 +60,7 @@ type FlowCount = { made: number; callTimes: number[] }
 
 export class Ledger {
   readonly jumps: Jumps
+  readonly agents: ReadonlyMap<string, Agent>
   readonly turns = new Map<TurnId, LedgerTurn>()
   readonly sessions = new Map<SessionId, { agent: string; kind: string }>()
   /** Turns that have not ended, by session. */
@@ -81,8 +84,9 @@ export class Ledger {
   events = 0
   readonly outcomes = new Map<string, number>()
 
-  constructor(jumps: Jumps) {
+  constructor(jumps: Jumps, agents: ReadonlyMap<string, Agent> = simulated) {
     this.jumps = jumps
+    this.agents = agents
   }
   turn(id: TurnId | null): LedgerTurn {
     const found = id === null ? undefined : this.turns.get(id)

@@ -27,7 +27,7 @@ import { startHttp, type Door, type HttpServer } from './server/http.ts'
 import { mintSessionToken, mintTurnToken } from './server/identity.ts'
 import type { LogSink } from './server/log-sink.ts'
 import { warmPeers } from './server/peers.ts'
-import { openLine, type OpenLine } from './open-line.ts'
+import { openLine, type OpenLine, type OpenLineOptions } from './open-line.ts'
 import { version } from './version.ts'
 import { isRefusal } from './model/refusal.ts'
 import { mailView } from './views/mail-view.ts'
@@ -37,7 +37,8 @@ import { describeUnused } from './trust/describe-reach.ts'
 import { telemetryView } from './views/telemetry.ts'
 
 export type OpenServerOptions = ServeOptions &
-  Pick<ConfigOptions, 'loaded'> & {
+  Pick<ConfigOptions, 'loaded'> &
+  Pick<OpenLineOptions, 'leaseMs'> & {
     limitsOfHttp?: Partial<HttpLimits>
     /** Tools that only test suites of the protocol want. */
     mcpFixtures?: McpDoorDeps['fixtures']

@@ -3,7 +3,7 @@
  * as the user "nobody", because PostgreSQL refuses to run as root.
  */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
-import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, chownSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -11,11 +11,18 @@ import { dirname, join } from 'node:path'
 
 export type Postgres = {
   url: string
+  /** Of the server that runs now: another one after `moveElsewhere`. */
   port: number
   version: string
   /** Ends it at once, as a loss of power would end its processes. */
   kill(): Promise<void>
+  /** Ends it in good order, without waiting for its clients. */
+  halt(): Promise<void>
   start(): Promise<void>
+  /** Whether it runs: on a full disk it ends by itself. */
+  isUp(): boolean
+  /** Kills it, and starts another server with a copy of its data on another port. */
+  moveElsewhere(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -43,13 +50,23 @@ async function findPort(): Promise<number> {
   return port
 }
 
-/** Null, with a line that says why, where this machine cannot run one. `fsync` as in earnest. */
-export async function startPostgres({ fsync = false } = {}): Promise<Postgres | null> {
+export type PostgresSettings = {
+  /** As in earnest. */
+  fsync?: boolean
+  /** Where it keeps its data; otherwise in the directory for temporary files. */
+  place?: string
+  /** More settings, as `name=value`. */
+  settings?: readonly string[]
+}
+
+/** Null, with a line that says why, where this machine cannot run one. */
+export async function startPostgres(options: PostgresSettings = {}): Promise<Postgres | null> {
+  const { fsync = false, place = tmpdir(), settings: more = [] } = options
   const bin = findBinaries()
   if (bin === null || !existsSync(join(bin, 'initdb'))) return skip('there is none for this machine')
-  const directory = mkdtempSync(join(tmpdir(), 'tieline-postgres-'))
+  const directory = mkdtempSync(join(place, 'tieline-postgres-'))
   if (asNobody.uid !== undefined) chownSync(directory, nobody, nobody)
-  const data = join(directory, 'data')
+  let data = join(directory, 'data')
   const made = spawnSync(
     join(bin, 'initdb'),
     ['-D', data, '-U', 'tieline', '--auth=trust', '-N', '-E', 'UTF8', '--locale=C'],
@@ -59,18 +76,20 @@ export async function startPostgres({ fsync = false } = {}): Promise<Postgres | 
     rmSync(directory, { recursive: true, force: true })
     return skip(made.error?.message ?? made.stderr.trim())
   }
-  const port = await findPort()
+  let port = await findPort()
   const settings = [
-    `port=${port}`,
     'listen_addresses=127.0.0.1',
     'unix_socket_directories=',
     `fsync=${fsync ? 'on' : 'off'}`,
     'shared_buffers=16MB',
     'autovacuum=off',
+    ...more,
   ].flatMap((setting) => ['-c', setting])
   let child: ChildProcess | null = null
+  let moves = 0
   const start = async (): Promise<void> => {
-    child = await spawnServer(join(bin, 'postgres'), ['-D', data, ...settings], directory)
+    const args = ['-D', data, '-c', `port=${port}`, ...settings]
+    child = await spawnServer(join(bin, 'postgres'), args, directory)
   }
   const end = async (signal: NodeJS.Signals): Promise<void> => {
     const ending = child
@@ -85,15 +104,36 @@ export async function startPostgres({ fsync = false } = {}): Promise<Postgres | 
   await start()
   return {
     url: `postgres://tieline@127.0.0.1:${port}/postgres`,
-    port,
+    get port() {
+      return port
+    },
     version: spawnSync(join(bin, 'postgres'), ['--version'], { encoding: 'utf8' }).stdout.trim(),
     start,
     kill: () => end('SIGKILL'),
+    halt: () => end('SIGINT'),
+    isUp: () => child !== null && child.exitCode === null && child.signalCode === null,
+    async moveElsewhere() {
+      await end('SIGKILL')
+      const old = data
+      data = join(directory, `data-${(moves += 1)}`)
+      cpSync(old, data, { recursive: true, preserveTimestamps: true })
+      chmodSync(data, 0o700)
+      giveAway(data)
+      rmSync(old, { recursive: true, force: true })
+      rmSync(join(data, 'postmaster.pid'), { force: true })
+      port = await findPort()
+      await start()
+    },
     async stop() {
       await end('SIGINT')
       rmSync(directory, { recursive: true, force: true })
     },
   }
+}
+
+/** A copy belongs to the user who made it. */
+function giveAway(path: string): void {
+  if (asNobody.uid !== undefined) spawnSync('chown', ['-R', `${nobody}:${nobody}`, path])
 }
 
 function skip(why: string): null {

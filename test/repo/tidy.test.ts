@@ -36,6 +36,7 @@ const folders = [
   'bench',
   'examples',
   'hostile',
+  'chaos',
   'mutants',
   'scripts',
   'sim',

@@ -1,0 +1,96 @@
+/**
+ * The laws of the simulator, on the log of real processes: the same ledger and the same predicates. Who wrote a
+ * row is known from its mark: the activations that a store's marks record name its node.
+ */
+import { Agent } from '../src/model/agent.ts'
+import type { Event } from '../src/model/event.ts'
+import type { NodeId } from '../src/model/id.ts'
+import { Limits } from '../src/model/limits.ts'
+import { checkAfter, checkBefore } from '../sim/laws.ts'
+import { Ledger, type Written } from '../sim/ledger.ts'
+import type { Row } from './read-log.ts'
+import { limits } from './scene.ts'
+
+const agents: ReadonlyMap<string, Agent> = new Map(
+  ['clerk', 'relay', 'deep', 'stamper', 'sleeper', 'left', 'right', 'middle', 'external'].map((name) => [
+    name,
+    Agent.parse({ name, allowSubAgentCalls: true }),
+  ]),
+)
+
+/** How often each law had something to be tried on. */
+export type Tried = Map<string, number>
+
+const lawsOf: Readonly<Partial<Record<Event['type'], readonly string[]>>> = {
+  'call.opened': ['R5', 'R7', 'R11'],
+  'call.ended': ['R3'],
+  'turn.started': ['R6', 'R12'],
+  'session.claimed': ['R6'],
+  'step.started': ['R6'],
+  'step.ended': ['R6'],
+  'turn.ended': ['R3'],
+  'message.sent': ['R9'],
+  'message.delivered': ['R9'],
+  'message.accepted': ['R9'],
+  'wait.started': ['R5'],
+}
+
+/** A store's marks begin with its own id. */
+const storeOf = (mark: string): string => mark.slice(0, mark.lastIndexOf('-'))
+
+export function findWriters(rows: readonly Row[]): { writers: Map<string, NodeId>; problems: string[] } {
+  const writers = new Map<string, NodeId>()
+  const problems: string[] = []
+  for (const { parsed, mark, seq } of rows)
+    for (const event of parsed) {
+      if (event.type !== 'turn.started' && event.type !== 'session.claimed') continue
+      const store = storeOf(mark)
+      const known = writers.get(store)
+      if (known === undefined) writers.set(store, event.node)
+      else if (known !== event.node)
+        problems.push(`R6: row ${seq} gives a turn to ${event.node}, and ${known} wrote it`)
+    }
+  return { writers, problems }
+}
+
+export function replayLaws(rows: readonly Row[]): { problems: string[]; tried: Tried; ledger: Ledger } {
+  const tried: Tried = new Map()
+  const ledger = new Ledger({ jumpsMs: 0, limitsOffMs: 0 }, agents)
+  const { writers, problems } = findWriters(rows)
+  const all = Limits.parse(limits)
+  for (const { at, parsed, mark, seq } of rows) {
+    const store = storeOf(mark)
+    const writer = writers.get(store) ?? null
+    const written: Written = { at, wall: at, writer, events: parsed }
+    try {
+      for (const event of parsed) {
+        for (const law of lawsOf[event.type] ?? []) tried.set(law, (tried.get(law) ?? 0) + 1)
+        const broken = checkBefore(ledger, event, written, all)
+        if (broken !== null) problems.push(`row ${seq}: ${broken}`)
+        ledger.apply(event, at)
+      }
+      const broken = checkAfter(ledger, written)
+      if (broken !== null && !mayStop(rows, store, at, broken)) problems.push(`row ${seq}: ${broken}`)
+    } catch (fault) {
+      problems.push(`row ${seq}: ${(fault as Error).message}`)
+    }
+    if (problems.length > 50) break
+  }
+  return { problems, tried, ledger }
+}
+
+const stopsMs = 20_000
+
+/** A node that stops begins nothing more; one that goes on writing for so long did not stop. */
+const mayStop = (rows: readonly Row[], store: string, at: number, broken: string): boolean =>
+  broken.startsWith('R12') && !rows.some((row) => storeOf(row.mark) === store && row.at > at + stopsMs)
+
+/** What is left when nothing more can happen. */
+export function leftOver(ledger: Ledger): string[] {
+  const problems: string[] = []
+  for (const turn of ledger.turns.values()) {
+    if (turn.pending) problems.push(`R4: ${turn.call?.id ?? turn.id} is pending when everything rests`)
+    else if (turn.state !== 'ended') problems.push(`R6: ${turn.id} is ${turn.state} when everything rests`)
+  }
+  return problems
+}
