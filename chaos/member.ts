@@ -12,6 +12,7 @@ import type { Said } from './scene.ts'
 
 const program = fileURLToPath(new URL('./node-process.ts', import.meta.url))
 const startMsMax = 60_000
+const startsMax = 6
 const stopMsMax = 20_000
 
 export type Member = {
@@ -45,6 +46,12 @@ export async function createMember(directory: string, name: string, database: nu
   const deaf: string[] = []
   let child: ChildProcess | null = null
   let expected = true
+  const startOften = async (): Promise<boolean> => {
+    // As a supervisor would: a node that starts without its database gives up after a while.
+    for (let n = 0; n < startsMax; n += 1) if (await start()) return true
+    crashes.push(`${name} did not start in ${startsMax} tries`)
+    return false
+  }
   const isRunning = (): boolean => child !== null && child.exitCode === null && child.signalCode === null
   const end = async (signal: NodeJS.Signals): Promise<void> => {
     expected = true
@@ -68,11 +75,12 @@ export async function createMember(directory: string, name: string, database: nu
     let words = ''
     started.stderr?.on('data', (chunk: Buffer) => (words = (words + chunk.toString('utf8')).slice(-8000)))
     const ready = Promise.withResolvers<boolean>()
-    started.on('message', (said: Said) => ready.resolve(said.kind === 'ready'))
+    let isReady = false
+    started.on('message', (said: Said) => ready.resolve((isReady = said.kind === 'ready')))
     started.on('exit', (code, signal) => {
       // One that was killed says nothing about itself.
       const after = Math.round((systemClock.elapsed() - begunAt) / 1000)
-      if (!expected || (code !== null && code !== 0))
+      if (isReady && (!expected || (code !== null && code !== 0)))
         crashes.push(
           `${name}: ${code === null ? signal : `exit ${code}`} after ${after} s: ${words.slice(-600)}`,
         )
@@ -88,7 +96,7 @@ export async function createMember(directory: string, name: string, database: nu
     crashes,
     deaf,
     isRunning,
-    start,
+    start: startOften,
     kill: () => end('SIGKILL'),
     async terminate() {
       const ended = end('SIGTERM').then(() => true)

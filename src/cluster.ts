@@ -20,6 +20,8 @@ export const clusterClock = (clock: Clock, cluster: PostgresStore | null): Clock
   cluster === null ? clock : { ...clock, now: (): Millis => cluster.now() }
 
 const lookedAtMs = 2000
+/** Who reads while the database says nothing waits no longer than this. */
+const lookMsMax = 500
 const knownMax = 10_000
 
 /** A session runs where its directory is, and its agent's label. Directories come and go, so it looks again. */
@@ -35,6 +37,13 @@ function nodePlace({ labels }: NodeSettings, clock: Clock, cluster: PostgresStor
   }
   return {
     nodes: () => listNodes(cluster),
+    async catchUp() {
+      if (cluster.health().state !== 'ok') return
+      const over = new AbortController()
+      const looked = cluster.look().catch(() => undefined) // Then what is here has to do.
+      await Promise.race([looked, clock.sleep(lookMsMax, over.signal).catch(() => undefined)])
+      over.abort()
+    },
     mayRun: (agent: Agent | undefined, cwd) =>
       (agent?.runsOn === undefined || labels.includes(agent.runsOn)) && hasDirectory(cwd),
   }

@@ -1,6 +1,8 @@
 /** The life of a node: it listens to hints, beats its heart, and looks for what nobody told it of. */
 import { claimSession, takeClientTurn } from './turns/claim.ts'
 import { cancel, expireCall } from './turns/ending.ts'
+import { flush } from './kernel/commit.ts'
+import { drainNode } from './kernel/drain.ts'
 import { Fenced, Stopped } from './kernel/faults.ts'
 import { forgetPast, forgetTime, overHere, stillRuns } from './kernel/kept-time.ts'
 import { createRuntime, type Runtime as Rooms, type RuntimePorts } from './sessions/runtime.ts'
@@ -9,6 +11,7 @@ import type { EventOf, Outcome } from '../model/event.ts'
 import { buryStranded } from './mail/mail-inbox.ts'
 import { type Running, settleBelow, unrecordedEnd } from './kernel/running.ts'
 import type { Hint } from './kernel/store-port.ts'
+import { hearElsewhere } from './calls/steer.ts'
 import { createActs } from './sessions/acts.ts'
 import { driverOfClient } from './sessions/client-driver.ts'
 import { askPerson } from './turns/question.ts'
@@ -22,6 +25,11 @@ const beatsPerLease = 4
 const duePerSweep = 256
 const roundsPerSweep = 16
 const stopShownMs = 20
+/** So long a node that stops waits for a model or a tool. */
+const drainMsMax = 20_000
+const drainedMs = 50
+const startMsMax = 5000
+const startAgainMs = 200
 /** So long after its time a limit is forgotten, if nobody said that what it limited has ended. */
 const pastMs = 3_600_000
 
@@ -58,7 +66,7 @@ export async function startNode(
   })
   const runtime: Runtime = Object.assign(rooms, own)
   const unsubscribe = runtime.store.onHint((hints) => hints.forEach((hint) => handleHint(runtime, hint)))
-  await runtime.store.heartbeat(runtime.node, runtime.leaseMs ?? leaseMsUsual)
+  await firstBeat(runtime)
   const living = Promise.all([
     resumeAfter === null ? sweepForever(runtime) : resumeAfter.then(() => sweepForever(runtime)),
     beatForever(runtime),
@@ -66,6 +74,7 @@ export async function startNode(
   return {
     runtime,
     async stop() {
+      if (runtime.place !== undefined) await handOver(runtime)
       const interrupted = [...runtime.running.values()]
       runtime.stopping.abort(new Error('the node is stopping'))
       for (const running of runtime.running.values()) running.abort.abort(runtime.stopping.signal.reason)
@@ -76,6 +85,31 @@ export async function startNode(
       unsubscribe()
     },
   }
+}
+
+/** Where the store is shared it may be away for a moment, and the node starts all the same. */
+async function firstBeat(runtime: Runtime): Promise<void> {
+  const since = runtime.clock.elapsed()
+  for (;;) {
+    try {
+      return await runtime.store.heartbeat(runtime.node, runtime.leaseMs ?? leaseMsUsual)
+    } catch (fault) {
+      if (runtime.place === undefined || runtime.clock.elapsed() - since > startMsMax) throw fault
+      await runtime.clock.sleep(startAgainMs)
+    }
+  }
+}
+
+/** Other nodes go on: what is under way here ends first, and what it gave is recorded. */
+async function handOver(runtime: Runtime): Promise<void> {
+  await drainNode(runtime, drainMsMax)
+  // What ends a turn comes right behind its last effect.
+  await runtime.clock.sleep(drainedMs)
+  await Promise.all(
+    Array.from(runtime.running.values(), (running) =>
+      running.buffer.length === 0 ? null : flush(runtime, running).catch(() => undefined),
+    ),
+  )
 }
 
 /**
@@ -175,6 +209,8 @@ async function lookAtRunning(runtime: Runtime): Promise<void> {
     if (row === null || row.state === 'ended' || row.epoch !== running.epoch)
       running.abort.abort(new Fenced(`${running.row.id} is no longer ours`))
     else if (row.stopping !== null) stop(runtime, running.row.id, row.stopping)
+    // A word that was said at another node, and whose hint was lost, is found by looking.
+    if (runtime.place !== undefined) running.steering.looks = true
   }
 }
 
@@ -199,6 +235,9 @@ function handleHint(runtime: Runtime, hint: Hint): void {
       return
     case 'question.answered':
       for (const told of runtime.questionWaiters.get(hint.question) ?? []) told()
+      return
+    case 'call.steered':
+      hearElsewhere(runtime, hint.turn, hint.event)
       return
     case 'appended':
       if (runtime.heard.size > 0) hear(runtime, hint)

@@ -24,6 +24,7 @@ function makeHint(event: Event, started: ReadonlySet<string | null>): Hint | nul
     return started.has(toTurnId(event.call)) ? null : { kind: 'turn.queued', session: event.target }
   if (event.type === 'question.answered') return { kind: 'question.answered', question: event.question }
   if (event.turn === null) return null
+  if (event.type === 'call.steered') return { kind: 'call.steered', turn: event.turn, event }
   if (event.type === 'turn.ended')
     return { kind: 'turn.ended', turn: event.turn, session: event.session, event }
   if (event.type === 'turn.cancelled')

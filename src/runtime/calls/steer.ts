@@ -1,6 +1,7 @@
 /** A word to a running callee: recorded first (R2), then given to it as its driver can take it. */
 import { isDriven } from '../../model/agent.ts'
-import { steerActKey, toTurnId, type CallId, type SessionId } from '../../model/id.ts'
+import type { EventOf } from '../../model/event.ts'
+import { steerActKey, toTurnId, type CallId, type SessionId, type TurnId } from '../../model/id.ts'
 import { type Refusal } from '../../model/refusal.ts'
 import { byteLength } from '../../model/text.ts'
 import type { Running } from '../kernel/running.ts'
@@ -77,6 +78,28 @@ async function record(
     if (act !== null && (await tx.traced(row.session, steerActKey(act))) !== null) return 'known'
     tx.append({ type: 'call.steered', session: row.session, turn, call, from, text, act })
     return null
+  })
+}
+
+/**
+ * A word that was recorded at another node, for a turn that runs here. One that was said here is given by who
+ * said it.
+ */
+export function hearElsewhere(
+  runtime: Runtime,
+  turn: TurnId,
+  word: EventOf<'call.steered'> | undefined,
+): void {
+  const running = runtime.running.get(turn)
+  if (running === undefined) return
+  const { steering } = running
+  steering.looks = true
+  if (word === undefined || steering.hear === null || steering.coming > 0) return
+  steering.coming += 1
+  const done = (): void => void (steering.coming -= 1)
+  give(runtime, running, word.text, word.from).then(done, (fault: unknown) => {
+    done()
+    runtime.report(fault)
   })
 }
 

@@ -60,7 +60,10 @@ export function openGate(parts: DeskParts, asker: Asker): Gate {
   const { runtime } = parts
   const { who } = asker
   const place = (): Promise<ClientPlace> => placeClient(runtime, asker.client, parts.cwd)
-  const findAny = (idOrPart: string): Promise<SessionRow | Refusal> => findSession(runtime, idOrPart)
+  const findAny = async (idOrPart: string): Promise<SessionRow | Refusal> => {
+    await runtime.place?.catchUp()
+    return findSession(runtime, idOrPart)
+  }
   const speaker = (field: string, given: string | null): Promise<SessionId | null | Refusal> =>
     findSpeaker(parts, asker, field, given)
   return {

@@ -15,6 +15,7 @@ import type { CountTokens } from '../../model/text.ts'
 import type { NodeView } from '../../wire/server.ts'
 import type { WakeSettings } from '../../model/wake.ts'
 import type { Alarm } from './alarm.ts'
+import type { Drain } from './drain.ts'
 import type { KeptTime } from './kept-time.ts'
 import type { Acts, Agents, Clock, Driver, Ids } from './ports.ts'
 import type { Projects } from './projects-port.ts'
@@ -65,6 +66,8 @@ export type Runtime = {
   readonly presence: Map<SessionId, Presence>
   /** Aborts when this node stops: nothing more is started or recorded. */
   readonly stopping: AbortController
+  /** Before that, where other nodes can go on. */
+  readonly drain: Drain
   readonly rooms: HigherRooms
 }
 
@@ -87,6 +90,11 @@ export type Place = {
   mayRun(agent: Agent | undefined, cwd: string): boolean
   /** All nodes that said something lately. */
   nodes(): Promise<NodeView[]>
+  /**
+   * Reads what others have recorded up to now, so that a client sees here what it was acknowledged elsewhere.
+   * Never rejects: while the store is away, what is here has to do.
+   */
+  catchUp(): Promise<void>
 }
 
 /** What the kernel and the turns ask of the rooms above them. */
@@ -111,6 +119,7 @@ export const isThere = (
   agent: Agent | undefined,
   { id, cwd }: Pick<SessionRow, 'id' | 'cwd'>,
 ): boolean =>
+  !runtime.drain.isOn &&
   (runtime.place?.mayRun(agent, cwd) ?? true) &&
   (agent === undefined || (runtime.agents.isThere?.(agent, id) ?? true))
 

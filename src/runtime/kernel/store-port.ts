@@ -34,6 +34,7 @@ export type Hint =
   | { kind: 'turn.queued'; session: SessionId }
   | { kind: 'turn.cancelled'; turn: TurnId; outcome: Outcome }
   | { kind: 'question.answered'; question: string }
+  | { kind: 'call.steered'; turn: TurnId; event?: EventOf<'call.steered'> }
   | {
       kind: 'appended'
       /** What was appended, with the number of the first; given where the commit was made in this process. */

@@ -3,6 +3,7 @@ import type { StoredEvent } from '../../model/event.ts'
 import type { TurnId } from '../../model/id.ts'
 import type { Runtime as Below } from '../calls/runtime.ts'
 import { createAlarm } from '../kernel/alarm.ts'
+import { createDrain } from '../kernel/drain.ts'
 import type { Driver } from '../kernel/ports.ts'
 import type { HigherRooms } from '../kernel/runtime.ts'
 
@@ -68,6 +69,7 @@ export function createRuntime(ports: RuntimePorts, rooms: HigherRooms): Runtime 
     brokenOff: new Set(),
     presence: new Map(),
     stopping: new AbortController(),
+    drain: createDrain(),
     rooms,
   }
 }

@@ -25,7 +25,7 @@ export async function claimSession(runtime: Runtime, session: SessionId): Promis
   if (runtime.claiming.has(session)) return void runtime.claiming.set(session, true)
   try {
     do {
-      if (runtime.stopping.signal.aborted) return
+      if (runtime.stopping.signal.aborted || runtime.drain.isOn) return
       runtime.claiming.set(session, false)
       await claim(runtime, session)
     } while (runtime.claiming.get(session) === true)
@@ -202,6 +202,7 @@ export async function takeClientTurn(runtime: Runtime, turn: TurnId): Promise<vo
     row.state !== 'running' ||
     runtime.running.has(turn) ||
     runtime.starting.has(turn) ||
+    runtime.drain.isOn ||
     runtime.stopping.signal.aborted
   )
     return

@@ -4,6 +4,7 @@ import { isRecord, type Json } from '../../model/json.ts'
 import { explain, isRefusalCode, type Refusal } from '../../model/refusal.ts'
 import { listCallable } from './callable.ts'
 import { flush } from '../kernel/commit.ts'
+import { holdWhileDraining, underWay } from '../kernel/drain.ts'
 import { Fenced } from '../kernel/faults.ts'
 import { letOthersIn } from '../kernel/gently.ts'
 import type { Runtime } from './runtime.ts'
@@ -42,6 +43,7 @@ export async function runTool(
   input: Json,
   onKey?: (key: string) => void,
 ): Promise<ToolAnswer> {
+  await holdWhileDraining(runtime, running)
   const use = await beginUse(runtime, running, name, input, { onKey })
   try {
     if (use.refusal !== null) return await refuseUse(runtime, running, name, input, use.refusal, use.key)
@@ -208,7 +210,7 @@ async function recordTool(
     return { ok: false, value }
   }
   if (tool.effect === 'write') await flush(runtime, running, [{ type: 'step.started', ...place, input }])
-  const answer = await attempt(runtime, running, tool, key, input)
+  const answer = await underWay(runtime, () => attempt(runtime, running, tool, key, input))
   running.buffer.push({
     type: 'step.ended',
     ...place,

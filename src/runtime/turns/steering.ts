@@ -41,6 +41,11 @@ async function take(
   if (known?.type === 'step.ended') return known.output as string[]
   // A word that is just being recorded counts: its sender is told that it will be given.
   while (steering.coming > 0) await runtime.clock.sleep(lookMs, running.abort.signal)
+  // What was said at another node just now is under the session's key.
+  if (ends && runtime.place !== undefined) {
+    await runtime.store.transact([`session:${running.row.session}`], async () => undefined)
+    steering.looks = true
+  }
   const words = steering.looks ? (await readWords(runtime, running)).slice(countGiven(running)) : []
   steering.looks = false
   if (words.length > 0) noteGiven(runtime, running, steerKey(at), words)

@@ -12,6 +12,7 @@ import { stopGraceMs } from '../../model/limits.ts'
 import type { Delta } from '../../wire/log.ts'
 import { flush } from '../kernel/commit.ts'
 import { isDriven } from '../../model/agent.ts'
+import { holdWhileDraining, underWay } from '../kernel/drain.ts'
 import { BudgetExhausted } from '../kernel/faults.ts'
 import { drivenSteps } from './driven-steps.ts'
 import { createSteering } from './steering.ts'
@@ -65,9 +66,10 @@ async function runStep<T extends Json>(
     await lookAtBudget(runtime, running)
     if (tokensLeft(running) === 0) throw new BudgetExhausted(describeBudget(running)) // R7
     if (running.answerBuffered) await flush(runtime, running)
+    await holdWhileDraining(runtime, running)
     if (!begun) beginStep(running, kind)
     begun = true
-    return effect(running.abort.signal)
+    return underWay(runtime, () => effect(running.abort.signal))
   }
   const { value, usage: reported } = await attempt().catch(async (fault: unknown) => {
     if (!(fault instanceof BudgetExhausted) || !(await untilStopped(runtime, running))) throw fault

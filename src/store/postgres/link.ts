@@ -6,7 +6,13 @@ import pg from 'pg'
 import { contained } from '../../model/contained.ts'
 
 /** The connection is gone, or cannot be made. Whether what it was asked last was done, nobody knows. */
-export class LinkFault extends Error {}
+export class LinkFault extends Error {
+  /** False where trying again would be the same: a wrong password, a database that does not exist. */
+  get passes(): boolean {
+    const code = (this.cause as { code?: unknown } | undefined)?.code
+    return typeof code !== 'string' || !/^(?:28|3D|42|0A|ENOTFOUND|ERR_)/.test(code)
+  }
+}
 
 export type Row = Record<string, string | null>
 export type Answer = { command: string; rows: Row[] }

@@ -55,9 +55,30 @@ export type PostgresStore = OpenStore & {
 }
 
 const pauseMsMax = 500
+/** A node that starts while its database does waits so long for it. */
+const startMsMax = 5000
+const startAgainMs = 200
 const nodesKeptMs = 3_600_000
 
 export async function postgresStore(options: PostgresOptions): Promise<PostgresStore> {
+  const since = options.elapsed()
+  for (;;) {
+    try {
+      return await openOnce(options)
+    } catch (fault) {
+      if (!passes(fault) || options.elapsed() - since > startMsMax) throw fault
+      await options.sleep(startAgainMs)
+    }
+  }
+}
+
+/** Whether a database that is there in a moment would have been enough. */
+function passes(fault: unknown): boolean {
+  const link = fault instanceof StoreFault ? fault.cause : fault
+  return link instanceof LinkFault && link.passes
+}
+
+async function openOnce(options: PostgresOptions): Promise<PostgresStore> {
   const { url, directory, schema = 'tieline', onDamage = () => undefined } = options
   const places = placesIn(schema)
   const where = describePlace(url)
@@ -66,11 +87,16 @@ export async function postgresStore(options: PostgresOptions): Promise<PostgresS
   const [marked] = await first.run('select gen_random_uuid()::text as id')
   const self = marked?.rows[0]?.['id'] ?? ''
   let replica = openReplica({ directory, log, onDamage })
-  if (!(await isBehind(first, places, replica))) {
-    // The database was restored to an earlier moment: what this node has seen since is gone.
+  try {
+    if (!(await isBehind(first, places, replica))) {
+      // The database was restored to an earlier moment: what this node has seen since is gone.
+      replica.close()
+      deleteReplica(directory)
+      replica = openReplica({ directory, log, onDamage })
+    }
+  } catch (fault) {
     replica.close()
-    deleteReplica(directory)
-    replica = openReplica({ directory, log, onDamage })
+    throw fault
   }
   const cluster = new Cluster(options, places, where, self, replica, first)
   try {

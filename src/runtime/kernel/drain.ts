@@ -1,0 +1,48 @@
+/**
+ * A node among others that stops: it takes nothing new, lets what is being done outside come to its end and be
+ * recorded, and holds each turn before it begins anything else. Another node then goes on from there, and no
+ * tool is left of which nobody knows whether it ran.
+ */
+import type { Running } from './running.ts'
+import type { Runtime } from './runtime.ts'
+
+export type Drain = {
+  isOn: boolean
+  /** Effects outside that are under way: models that answer, tools that run. */
+  underWay: number
+  /** Called when the last one has ended. */
+  onEmpty: (() => void) | null
+}
+
+export const createDrain = (): Drain => ({ isOn: false, underWay: 0, onEmpty: null })
+
+/** Before an effect begins. While the node drains it does not return: the turn goes on elsewhere. */
+export async function holdWhileDraining({ drain }: Runtime, { abort }: Running): Promise<void> {
+  if (!drain.isOn) return
+  await new Promise<never>((_, reject) => {
+    const end = (): void => reject(abort.signal.reason as Error)
+    if (abort.signal.aborted) end()
+    else abort.signal.addEventListener('abort', end, { once: true })
+  })
+}
+
+/** One effect outside. */
+export async function underWay<T>({ drain }: Runtime, effect: () => Promise<T>): Promise<T> {
+  drain.underWay += 1
+  try {
+    return await effect()
+  } finally {
+    drain.underWay -= 1
+    if (drain.underWay === 0) drain.onEmpty?.()
+  }
+}
+
+/** Resolves when nothing is under way any more, or the time is over. */
+export async function drainNode({ drain, clock }: Runtime, msMax: number): Promise<void> {
+  drain.isOn = true
+  if (drain.underWay === 0) return
+  const over = new AbortController()
+  const empty = new Promise<void>((resolve) => (drain.onEmpty = resolve))
+  await Promise.race([empty, clock.sleep(msMax, over.signal).catch(() => undefined)])
+  over.abort()
+}
