@@ -37,7 +37,7 @@ export type LedgerTurn = {
   keys: Set<string>
   /** Whether its present run has recorded something, or was stopped in good order. */
   did: boolean
-  /** How many of its newest runs in a row ended with their process, and recorded and awaited nothing. */
+  /** How many of its newest runs ended with their process, and recorded and awaited nothing. */
   quietRuns: number
 }
 
@@ -56,11 +56,11 @@ export type Broken = string | null
 type Fixed = 'id' | 'session' | 'flow' | 'grant' | 'call' | 'openedAt' | 'due' | 'task'
 
 export type Wait = { turn: LedgerTurn; target: SessionId; until: number }
+type Agents = ReadonlyMap<string, Agent>
 type FlowCount = { made: number; callTimes: number[] }
-
 export class Ledger {
   readonly jumps: Jumps
-  readonly agents: ReadonlyMap<string, Agent>
+  readonly agents: Agents
   readonly turns = new Map<TurnId, LedgerTurn>()
   readonly sessions = new Map<SessionId, { agent: string; kind: string }>()
   /** Turns that have not ended, by session. */
@@ -84,7 +84,7 @@ export class Ledger {
   events = 0
   readonly outcomes = new Map<string, number>()
 
-  constructor(jumps: Jumps, agents: ReadonlyMap<string, Agent> = simulated) {
+  constructor(jumps: Jumps, agents: Agents = simulated) {
     this.jumps = jumps
     this.agents = agents
   }
@@ -296,9 +296,5 @@ export class Ledger {
 
 const none: ReadonlySet<LedgerTurn> = new Set()
 function start(turn: LedgerTurn, { node, epoch, deadline }: EventOf<'turn.started'>, at: number): void {
-  turn.state = 'running'
-  turn.node = node
-  turn.epoch = epoch
-  turn.deadline = deadline
-  turn.begunAt = at
+  Object.assign(turn, { state: 'running', node, epoch, deadline, begunAt: at } satisfies Partial<LedgerTurn>)
 }

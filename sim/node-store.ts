@@ -12,8 +12,10 @@ import type { SqliteStore } from '../src/store/sqlite.ts'
 import type { Bug } from './bug.ts'
 import type { Disk } from './disk.ts'
 import { InjectedFault, type Host } from './host.ts'
+import { EarlyYes } from './early-yes.ts'
 import { expectNamed } from './named-keys.ts'
 import { HeldKeys, type Overlap } from './overlap.ts'
+import type { Fact, Recorder } from './record-works.ts'
 import { watchTx } from './watched-tx.ts'
 import type { Scheduler } from './scheduler.ts'
 
@@ -31,6 +33,8 @@ export type Shared = {
   /** Whose commit an event came from: a hint carries the event only to that node. */
   writers: WeakMap<Event, NodeId>
   bug: Bug | null
+  /** Notes what is done, for another engine; null where nobody wants to know. */
+  recorder: Recorder | null
   latencyMs: number
   fail: (why: string) => void
   /** Lets the checker read what is new in the log. */
@@ -120,7 +124,7 @@ export class NodeStore implements Store {
   }
 
   async #commit<T>(keys: readonly Key[], work: (tx: Tx) => Promise<T>, attempt: Attempt): Promise<T> {
-    const { store, marks, bug, overlap, disk } = this.#shared
+    const { store, marks, bug, overlap, disk, recorder } = this.#shared
     let mark: Mark | null = null
     let runs = 0
     // Where works run one after another, nothing would show it.
@@ -131,13 +135,18 @@ export class NodeStore implements Store {
     const transact = (run: (tx: Tx) => Promise<T>): Promise<T> =>
       overlap === null
         ? store.transact(named, run)
-        : overlap.transact(held, run, this.#host, () => mark !== null && marks.push(mark))
+        : overlap.transact(held, run, this.#host, () => {
+            if (mark !== null) marks.push(mark)
+            note?.()
+          })
+    let note: (() => void) | null = null
     const value = await transact(async (tx) => {
       runs += 1
       if (mark !== null) mark.stale = true
       mark = null
       const events: Event[] = []
-      const asked = expectNamed(tx, this.#shared.fail)
+      const facts: Fact[] = []
+      const asked = expectNamed(recorder?.watch(tx, facts) ?? tx, this.#shared.fail)
       const result = await work(watchTx(this.#shared, asked, held, events, this.#node)).catch(
         (error: unknown) => {
           if (error instanceof NeedsKeys) for (const key of error.keys) held.add(key)
@@ -147,6 +156,11 @@ export class NodeStore implements Store {
       )
       if (attempt === 'failed') throw new InjectedFault('the commit failed')
       const written = bug?.append === undefined ? events : bug.append(events, this.#node)
+      const keys = [...held] as Key[]
+      const done = { kind: 'work' as const, host: this.#host.index, now: tx.now, keys, facts }
+      note = () => recorder?.done.push({ ...done, events: written })
+      // Where works overlap, what they write takes effect later.
+      if (overlap === null || written.length === 0) note()
       if (written.length === 0) return result
       tx.append(...written)
       for (const event of written) {
@@ -207,7 +221,8 @@ export class NodeStore implements Store {
   }
 
   async #beat(node: NodeId, ttlMs: number): Promise<void> {
-    const { overlap, store } = this.#shared
+    const { overlap, store, recorder, scheduler } = this.#shared
+    recorder?.done.push({ kind: 'beat', host: this.#host.index, now: scheduler.wall, node, ttlMs })
     if (overlap === null) await store.heartbeat(node, ttlMs)
     else await overlap.alone(() => store.heartbeat(node, ttlMs))
   }
@@ -278,13 +293,4 @@ export class NodeStore implements Store {
   entriesByNumber: Store['entriesByNumber'] = (session, numbers) =>
     this.#read(() => this.#shared.store.entriesByNumber(session, numbers))
   close = (): Promise<void> => Promise.resolve()
-}
-
-/** A planted bug: the answer is given, and the commit is not made. */
-class EarlyYes extends Error {
-  readonly value: unknown
-  constructor(value: unknown) {
-    super('answered before the commit')
-    this.value = value
-  }
 }

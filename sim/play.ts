@@ -4,6 +4,7 @@ import type { Checker } from './checker.ts'
 import { describeFault } from './host.ts'
 import { count } from './count.ts'
 import type { Plan } from './plan.ts'
+import type { Recorder } from './record-works.ts'
 import { startAt } from './scheduler.ts'
 import { World } from './world.ts'
 
@@ -29,8 +30,13 @@ const lingerMs = 1200
 /** In one of so many runs the store folds the log again, which costs as much as a short run. */
 const foldedAgain = 8
 
-export async function play(plan: Plan, bug: Bug | null = null, keepTrace = false): Promise<Verdict> {
-  const world = new World(plan, bug)
+export async function play(
+  plan: Plan,
+  bug: Bug | null = null,
+  keepTrace = false,
+  recorder: Recorder | null = null,
+): Promise<Verdict> {
+  const world = new World(plan, bug, recorder)
   const { checker, scheduler } = world
   checker.keepTrace = keepTrace
   const crashed = (error: unknown): void => checker.fail(`fault: nobody caught ${describeFault(error)}`)
@@ -48,6 +54,7 @@ export async function play(plan: Plan, bug: Bug | null = null, keepTrace = false
     checker.checkAtRest(plan.seed % foldedAgain === 0)
   } finally {
     process.off('unhandledRejection', crashed)
+    recorder?.end(world.store.db)
     await world.close()
   }
   const { ledger } = checker

@@ -28,6 +28,7 @@ import { NodeStore, type Shared } from './node-store.ts'
 import { clientSessions } from './mail-work.ts'
 import { Overlap } from './overlap.ts'
 import type { Fault, Plan } from './plan.ts'
+import type { Recorder } from './record-works.ts'
 import { Scheduler, startAt } from './scheduler.ts'
 import { observe } from './observe.ts'
 import { summarise } from './summarise.ts'
@@ -54,7 +55,7 @@ export class World {
   #faultsLeft: number
   rerunsMax = 0
 
-  constructor(plan: Plan, bug: Bug | null) {
+  constructor(plan: Plan, bug: Bug | null, recorder: Recorder | null = null) {
     this.#plan = plan
     this.scheduler = new Scheduler(plan.seed)
     this.#limits = makeLimits(plan.limits)
@@ -91,6 +92,7 @@ export class World {
       marks: checker.marks,
       writers: new WeakMap(),
       bug,
+      recorder,
       latencyMs: plan.latencyMs,
       fail: checker.fail,
       check: checker.check,
@@ -120,6 +122,7 @@ export class World {
       await this.#createSession(getMainSession(agent), agent, 'persistent', agent)
     for (const session of clientSessions) await this.#createSession(session, 'external', 'external', '')
     this.checker.skip()
+    this.#shared.recorder?.begin(this.store.db)
     this.#shared.bug?.opened?.(this.store)
     for (const host of this.#hosts) this.#start(host)
     await this.scheduler.settle()

@@ -1,8 +1,7 @@
 /** The life of a node: it listens to hints, beats its heart, and looks for what nobody told it of. */
 import { claimSession, takeClientTurn } from './turns/claim.ts'
 import { cancel, expireCall } from './turns/ending.ts'
-import { flush } from './kernel/commit.ts'
-import { drainNode } from './kernel/drain.ts'
+import { handOver } from './kernel/drain.ts'
 import { Fenced, Stopped } from './kernel/faults.ts'
 import { forgetPast, forgetTime, overHere, stillRuns } from './kernel/kept-time.ts'
 import { createRuntime, type Runtime as Rooms, type RuntimePorts } from './sessions/runtime.ts'
@@ -25,9 +24,6 @@ const beatsPerLease = 4
 const duePerSweep = 256
 const roundsPerSweep = 16
 const stopShownMs = 20
-/** So long a node that stops waits for a model or a tool. */
-const drainMsMax = 20_000
-const drainedMs = 50
 const startMsMax = 5000
 const startAgainMs = 200
 /** So long after its time a limit is forgotten, if nobody said that what it limited has ended. */
@@ -98,18 +94,6 @@ async function firstBeat(runtime: Runtime): Promise<void> {
       await runtime.clock.sleep(startAgainMs)
     }
   }
-}
-
-/** Other nodes go on: what is under way here ends first, and what it gave is recorded. */
-async function handOver(runtime: Runtime): Promise<void> {
-  await drainNode(runtime, drainMsMax)
-  // What ends a turn comes right behind its last effect.
-  await runtime.clock.sleep(drainedMs)
-  await Promise.all(
-    Array.from(runtime.running.values(), (running) =>
-      running.buffer.length === 0 ? null : flush(runtime, running).catch(() => undefined),
-    ),
-  )
 }
 
 /**

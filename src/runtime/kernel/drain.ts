@@ -3,6 +3,7 @@
  * recorded, and holds each turn before it begins anything else. Another node then goes on from there, and no
  * tool is left of which nobody knows whether it ran.
  */
+import { flush } from './commit.ts'
 import type { Running } from './running.ts'
 import type { Runtime } from './runtime.ts'
 
@@ -37,8 +38,22 @@ export async function underWay<T>({ drain }: Runtime, effect: () => Promise<T>):
   }
 }
 
+/** So long a node that stops waits for a model or a tool. */
+const drainMsMax = 20_000
+const drainedMs = 50
+
+/** Other nodes go on: what is under way here ends first, and what it gave is recorded. */
+export async function handOver(runtime: Runtime): Promise<void> {
+  await drainNode(runtime, drainMsMax)
+  // What ends a turn comes right behind its last effect.
+  await runtime.clock.sleep(drainedMs)
+  const unrecorded = [...runtime.running.values()].filter(({ buffer }) => buffer.length > 0)
+  // What cannot be recorded now is done again by who takes the turn over.
+  await Promise.all(unrecorded.map((running) => flush(runtime, running).catch(() => undefined)))
+}
+
 /** Resolves when nothing is under way any more, or the time is over. */
-export async function drainNode({ drain, clock }: Runtime, msMax: number): Promise<void> {
+async function drainNode({ drain, clock }: Runtime, msMax: number): Promise<void> {
   drain.isOn = true
   if (drain.underWay === 0) return
   const over = new AbortController()

@@ -18,6 +18,7 @@ import { cleanAlready, type OpenStore } from '../sqlite.ts'
 import { explainFault, LogReplaced } from './fault-words.ts'
 import { connect, describePlace, LinkFault, type Link } from './link.ts'
 import { GroupQueue } from './queue.ts'
+import { openPatiently } from './open-patiently.ts'
 import { beat, forgetNodes, prepareTables } from './remote.ts'
 import { deleteReplica, openReplica, type Replica } from './replica.ts'
 import { placesIn, type Places } from './schema.ts'
@@ -55,28 +56,10 @@ export type PostgresStore = OpenStore & {
 }
 
 const pauseMsMax = 500
-/** A node that starts while its database does waits so long for it. */
-const startMsMax = 5000
-const startAgainMs = 200
 const nodesKeptMs = 3_600_000
 
-export async function postgresStore(options: PostgresOptions): Promise<PostgresStore> {
-  const since = options.elapsed()
-  for (;;) {
-    try {
-      return await openOnce(options)
-    } catch (fault) {
-      if (!passes(fault) || options.elapsed() - since > startMsMax) throw fault
-      await options.sleep(startAgainMs)
-    }
-  }
-}
-
-/** Whether a database that is there in a moment would have been enough. */
-function passes(fault: unknown): boolean {
-  const link = fault instanceof StoreFault ? fault.cause : fault
-  return link instanceof LinkFault && link.passes
-}
+export const postgresStore = (options: PostgresOptions): Promise<PostgresStore> =>
+  openPatiently(() => openOnce(options), options)
 
 async function openOnce(options: PostgresOptions): Promise<PostgresStore> {
   const { url, directory, schema = 'tieline', onDamage = () => undefined } = options
