@@ -4,6 +4,7 @@
  */
 import pg from 'pg'
 import { contained } from '../../model/contained.ts'
+import { readTls } from './tls.ts'
 
 /** The connection is gone, or cannot be made. Whether what it was asked last was done, nobody knows. */
 export class LinkFault extends Error {
@@ -49,8 +50,10 @@ const settings = (flightMsMax: number): string =>
 const asText = { getTypeParser: () => (value: unknown) => value } as unknown as pg.CustomTypesConfig
 
 export async function connect({ url, flightMsMax = flightMs, ...on }: LinkOptions): Promise<Link> {
+  const { url: address, ssl } = readTls(url, process.env)
   const client = new pg.Client({
-    ...(url === '' ? {} : { connectionString: url }),
+    ...(address === '' ? {} : { connectionString: address }),
+    ssl,
     application_name: 'tieline',
     connectionTimeoutMillis: connectMsMax,
     query_timeout: flightMsMax + 1000,
@@ -117,6 +120,7 @@ export function quote(text: string): string {
 
 /** Where it is, without the password. */
 export function describePlace(url: string): string {
-  const { host, port, database } = new pg.Client(url === '' ? {} : { connectionString: url })
+  const { url: address } = readTls(url, process.env)
+  const { host, port, database } = new pg.Client(address === '' ? {} : { connectionString: address })
   return `postgres://${host}:${port}/${database ?? ''}`
 }
