@@ -28,7 +28,11 @@ export async function compareEngines(seed: number, url: string): Promise<Compare
   if (failure !== null) return compared
   const schema = `sim_${seed}`
   let now = recorder.done[0]?.now ?? 0
-  const clocks = { now: () => now, elapsed: () => systemClock.elapsed(), sleep: systemClock.sleep }
+  const clocks = {
+    now: () => now,
+    elapsed: () => systemClock.elapsed(),
+    sleep: (ms: number) => systemClock.sleep(ms),
+  }
   const stores: PostgresStore[] = []
   const link = await connect({ url })
   try {

@@ -60,5 +60,9 @@ const readLog = (db: DatabaseSync): LogLine[] =>
  */
 export const renderFact = (value: unknown): string =>
   JSON.stringify(value, (name, part: unknown) =>
-    name === 'runnerAlive' ? undefined : part instanceof Set ? [...(part as Set<unknown>)].toSorted() : part,
+    name === 'runnerAlive'
+      ? undefined
+      : part instanceof Set
+        ? [...(part as Set<string>)].toSorted((a, b) => (a < b ? -1 : 1))
+        : part,
   ) ?? 'nothing'
