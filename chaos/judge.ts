@@ -104,10 +104,9 @@ export async function judgeAgreement(
     for (const [at, answer] of answers.entries()) {
       tried += 1
       if (answer?.body['outcome'] === told.body['outcome']) continue
-      problems.push(
-        `${key}: ${String(told.body['outcome'])} at ${told.node}, ` +
-          `${answer === null ? 'no answer' : JSON.stringify(answer.body['outcome'] ?? answer.body)} at ${members[at]?.name ?? ''}`,
-      )
+      const said = answer === null ? 'no answer' : JSON.stringify(answer.body['outcome'] ?? answer.body)
+      const first = `${String(told.body['outcome'])} at ${told.node}`
+      problems.push(`${key}: ${first}, ${said} at ${members[at]?.name ?? ''}`)
     }
   }
   return { law: 'R3  every node gives the same answer afterwards', tried, problems }

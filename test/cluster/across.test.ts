@@ -68,7 +68,7 @@ describe.skipIf(postgres === null)('what is asked at one node and done at anothe
     expect((await a.run('boss', 'go', { timeoutMs: 30_000 })).output).toBe('did it')
   })
 
-  test('a word that is said at one node reaches a turn that runs at the other, and it does not end before', async () => {
+  test('a word that is said at one node reaches a turn at the other, which does not end before', async () => {
     const gate = Promise.withResolvers<void>()
     const { a, b } = await twoNodes({
       worker: {
