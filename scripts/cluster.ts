@@ -79,13 +79,15 @@ async function startNode(
 
 async function show(nodes: readonly Started[]): Promise<void> {
   const [first] = nodes as [Started, ...Started[]]
-  const call = await first.client.calls.open({ agent: 'editor', task: 'What is "good morning" in French?' })
+  const task = 'What is "good morning" in French?'
+  const call = await first.client.calls.open({ agent: 'editor', task, allow_nested_calls: true })
   console.log(`\nasked at ${first.name}:  ${call.output}`)
   for (const { name, url } of nodes) console.log(`node ${name}:      ${url}`)
-  for (const { name, labels, running } of await first.client.nodes())
-    console.log(
-      `it knows ${name}${labels.length === 0 ? '' : ` (${labels.join(', ')})`}, which runs ${running} turns`,
-    )
+  // A node says what it is with its second heartbeat.
+  let known = await first.client.nodes()
+  for (; known.length < nodes.length; known = await first.client.nodes()) await systemClock.sleep(200)
+  for (const { name, labels } of known)
+    console.log(`${first.name} knows ${name}${labels.map((label) => `, with the label ${label}`).join('')}`)
 }
 
 async function main(): Promise<void> {
