@@ -15,6 +15,14 @@ test.skipIf(isBlind)(
     await page.getByRole('button', { name: 'Run the demo' }).click()
     await page.locator('h1').getByText('completed').waitFor()
     await page.getByText('2 calls').waitFor()
+    // It leaves nobody behind, and what it did stays readable.
+    const left = async () => (await site.client.agents()).filter(({ origin }) => origin === 'api').length
+    await expect.poll(left).toBe(0)
+    expect((await site.client.sessions.list()).sessions.filter(({ kind }) => kind === 'persistent')).toEqual(
+      [],
+    )
+    await page.reload()
+    await page.getByRole('button', { name: /^Coder .* completed/ }).waitFor()
     expect(faults).toEqual([])
   },
   patience,
@@ -26,7 +34,7 @@ test.skipIf(isBlind)(
     const site = await newSite(undefined)
     const { page, faults } = await openPage(await newContext(), site.url)
     await page.getByRole('button', { name: 'Run the demo' }).click()
-    await page.getByRole('button', { name: /^Coder call_agent running/ }).waitFor()
+    await page.getByRole('button', { name: /^Coder .* running/ }).waitFor()
     const [planner] = (await site.client.sessions.list({ active: true })).sessions.filter(
       ({ agentName }) => agentName === 'Planner',
     )
@@ -37,7 +45,7 @@ test.skipIf(isBlind)(
     // A second time it is the same three agents.
     await page.goto(`${site.url}/#/start`)
     await page.getByRole('button', { name: 'Run the demo' }).click()
-    await page.getByRole('button', { name: /^Coder call_agent running/ }).waitFor()
+    await page.getByRole('button', { name: /^Coder .* running/ }).waitFor()
     expect(
       (await site.client.agents()).filter(({ model }) => model === 'demo/paced').map(({ name }) => name),
     ).toEqual(['Planner', 'Coder', 'Reviewer'])
@@ -88,9 +96,12 @@ test.skipIf(isBlind)(
     const { page, faults } = await openPage(await newContext(), site.url, `#/sessions/${sessionId}`)
     await gate.reached('coder')
     await page.locator('.conversation-acts').getByRole('link', { name: 'Flow' }).click()
-    await page.getByRole('button', { name: /^coder sub_agent running/ }).click()
-    await page.getByRole('button', { name: 'Cancel it and all below' }).click()
-    await page.getByRole('button', { name: /^coder sub_agent cancelled/ }).waitFor()
+    await page.getByRole('button', { name: /^coder .* running/ }).click()
+    const panel = page.getByRole('complementary')
+    await panel.getByRole('button', { name: 'Cancel' }).click()
+    await panel.getByText('Nothing else ends with it.').waitFor()
+    await panel.getByRole('button', { name: 'Yes, cancel' }).click()
+    await page.getByRole('button', { name: /^coder .* cancelled/ }).waitFor()
     // What it had said is kept.
     await page.getByText('This is what it had said when it ended.').waitFor()
     gate.open('reviewer')

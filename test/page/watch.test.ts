@@ -85,7 +85,7 @@ test.skipIf(isBlind)(
       ),
     )
     const { page, faults } = await openPage(await newContext(), site.url, `#/flows/${call?.flow ?? ''}`)
-    await page.getByRole('button', { name: /^reviewer sub_agent completed/ }).waitFor()
+    await page.getByRole('button', { name: /^reviewer Check slugify.mjs completed/ }).waitFor()
     expect(await page.locator('.replay-words').innerText()).toContain(`${events.length}/${events.length}`)
     await page.getByRole('slider', { name: 'Event' }).fill('0')
     await page.locator('.replay-words', { hasText: 'planner is asked: Build it.' }).waitFor()

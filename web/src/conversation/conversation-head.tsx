@@ -43,7 +43,12 @@ function Facts({ session }: { session: SessionFact }) {
           <bdi>{session.cwd}</bdi>
         </li>
       )}
-      {session.parent !== null && (
+      {session.forkedFrom !== null && (
+        <li>
+          <span className="badge tone-fork">fork</span> of <SessionLink id={session.forkedFrom} />
+        </li>
+      )}
+      {session.parent !== null && session.parent !== session.forkedFrom && (
         <li>
           child of <SessionLink id={session.parent} />
         </li>

@@ -54,6 +54,12 @@ function Step({ item }: { item: DetailItem }) {
         )}
       </p>
     )
+  if (item.kind === 'steered')
+    return (
+      <p className="step-note">
+        Steered: “<bdi>{item.text}</bdi>”
+      </p>
+    )
   if (item.kind === 'tool') return <ToolStep item={item} />
   return <CallStep item={item} />
 }

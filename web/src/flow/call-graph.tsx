@@ -137,7 +137,7 @@ function NodeBox({ node, place }: { node: AgentNode; place: LaidNode | undefined
   )
 }
 
-const nameMax = 20
+const nameMax = 18
 export const shortenName = (name: string): string =>
   name.length > nameMax ? `${name.slice(0, nameMax - 1)}…` : name
 
@@ -201,31 +201,33 @@ export function drawCurve(
 }
 
 const EdgeTable = ({ edges, onPick }: { edges: readonly AgentEdge[]; onPick: (id: string) => void }) => (
-  <table className="table">
-    <caption className="unseen">Who called whom</caption>
-    <TableHead columns={['Caller', 'Callee', 'Calls', 'How they ended']} numeric={['Calls']}>
-      <th scope="col">
-        <span className="unseen">Look</span>
-      </th>
-    </TableHead>
-    <tbody>
-      {edges.map((edge) => (
-        <tr key={`${edge.from} ${edge.to}`}>
-          <td>
-            <Name>{edge.from}</Name>
-          </td>
-          <td>
-            <Name>{edge.to}</Name>
-          </td>
-          <td className="number">{edge.count}</td>
-          <td>{[...edge.outcomes].map(([word, count]) => `${count} ${word}`).join(', ')}</td>
-          <td>
-            <button type="button" className="quiet" onClick={() => onPick(edge.first)}>
-              Look
-            </button>
-          </td>
-        </tr>
-      ))}
-    </tbody>
-  </table>
+  <div className="table-scroll">
+    <table className="table">
+      <caption className="unseen">Who called whom</caption>
+      <TableHead columns={['Caller', 'Callee', 'Calls', 'How they ended']} numeric={['Calls']}>
+        <th scope="col">
+          <span className="unseen">Look</span>
+        </th>
+      </TableHead>
+      <tbody>
+        {edges.map((edge) => (
+          <tr key={`${edge.from} ${edge.to}`}>
+            <td>
+              <Name>{edge.from}</Name>
+            </td>
+            <td>
+              <Name>{edge.to}</Name>
+            </td>
+            <td className="number">{edge.count}</td>
+            <td>{[...edge.outcomes].map(([word, count]) => `${count} ${word}`).join(', ')}</td>
+            <td>
+              <button type="button" className="quiet" onClick={() => onPick(edge.first)}>
+                Look
+              </button>
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
 )

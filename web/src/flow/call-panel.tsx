@@ -1,5 +1,5 @@
 /** One turn of a flow in detail: what it was given, what it may do, how it went and what it said. */
-import { useState, type ReactNode } from 'react'
+import type { ReactNode } from 'react'
 import type { Grant } from '../../../src/model/event.ts'
 import { formatAmount, formatBytes, formatDuration, formatDateTime } from '../format.ts'
 import { useLive, useLiveTopic } from '../live/use-live.ts'
@@ -8,17 +8,22 @@ import { CodeBlock } from '../parts/code-block.tsx'
 import { formatJson } from '../parts/format-json.ts'
 import { Markdown } from '../parts/markdown.tsx'
 import { AgentPath, Name, SessionLink } from '../parts/names.tsx'
-import { Problem } from '../parts/states.tsx'
 import { useLoaded } from '../parts/use-loaded.ts'
+import { CallActs } from './call-acts.tsx'
 import { ContextManifest } from './context-manifest.tsx'
 import type { Bar } from './flow-picture.ts'
 
-type Props = { bar: Bar; at: number; isPast: boolean; onClose: () => void }
+type Props = { bar: Bar; below: readonly Bar[]; at: number; isPast: boolean; onClose: () => void }
 
-export function CallPanel({ bar, at, isPast, onClose }: Props) {
+/** On a narrow screen it stands below the timeline, out of sight. */
+function reveal(panel: HTMLElement | null): void {
+  if (matchMedia('(max-width: 56rem)').matches) panel?.scrollIntoView({ block: 'start' })
+}
+
+export function CallPanel({ bar, below, at, isPast, onClose }: Props) {
   const call = bar.opened?.type === 'call.opened' ? bar.opened : null
   return (
-    <aside className="panel" aria-label={`Details of ${bar.agent}`}>
+    <aside ref={reveal} className="panel" aria-label={`Details of ${bar.agent}`}>
       <header className="panel-head">
         <h2>
           <Name>{bar.agent}</Name> <OutcomeBadge outcome={bar.outcome} />
@@ -28,7 +33,7 @@ export function CallPanel({ bar, at, isPast, onClose }: Props) {
         </button>
       </header>
       <Facts bar={bar} at={at} />
-      {bar.endedAt === null && !isPast && <CancelButton session={bar.session} />}
+      {bar.endedAt === null && !isPast && <CallActs bar={bar} below={below} />}
       <Part title={bar.tool === '' ? 'Request' : 'Task'}>
         <Markdown text={bar.text} />
       </Part>
@@ -212,22 +217,5 @@ function Refused({ bar }: { bar: Bar }) {
         </p>
       )}
     </Part>
-  )
-}
-
-function CancelButton({ session }: { session: string }) {
-  const live = useLive()
-  const [problem, setProblem] = useState<unknown>(null)
-  return (
-    <>
-      <button
-        type="button"
-        className="danger"
-        onClick={() => void live.client.sessions.cancel(session).then(() => setProblem(null), setProblem)}
-      >
-        Cancel it and all below
-      </button>
-      {problem !== null && <Problem what="It was not cancelled." error={problem} />}
-    </>
   )
 }

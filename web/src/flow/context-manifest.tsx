@@ -1,18 +1,7 @@
 /** What a callee was shown of its caller: what was passed, what was dropped and why, and the tokens of each part. */
 import type { Manifest } from '../../../src/model/context.ts'
-import { pluralize } from '../format.ts'
 import { CodeBlock } from '../parts/code-block.tsx'
-
-const dropWords: Record<string, string> = {
-  age: 'too old',
-  roles: 'of other roles',
-  keywords: 'without a keyword',
-  last: 'before the last ones asked for',
-  last_messages: 'before the last ones asked for',
-  fit: 'did not fit the budget',
-  budget: 'did not fit the budget',
-  tokens: 'did not fit the budget',
-}
+import { PassedMessages } from './passed-messages.tsx'
 
 export function ContextManifest({ manifest }: { manifest: Manifest }) {
   const parts = Object.entries(manifest.parts).filter(([, tokens]) => tokens > 0)
@@ -51,7 +40,7 @@ export function ContextManifest({ manifest }: { manifest: Manifest }) {
           </li>
         ))}
       </ul>
-      <Messages messages={manifest.messages} />
+      <PassedMessages messages={manifest.messages} />
       {manifest.summary !== null && (
         <details>
           <summary>Summary that was passed</summary>
@@ -65,33 +54,5 @@ export function ContextManifest({ manifest }: { manifest: Manifest }) {
         </details>
       )}
     </div>
-  )
-}
-
-function Messages({ messages }: { messages: Manifest['messages'] }) {
-  if (messages === null) return <p className="hint">No messages were asked for, so none were passed.</p>
-  const dropped = Object.entries(messages.dropped).filter(([, count]) => count > 0)
-  return (
-    <>
-      <p>
-        {messages.passed.length} of {pluralize(messages.total, 'message')} of the caller passed
-        {messages.roles === null ? '' : ` (${messages.roles.join(', ')})`}
-        {messages.passed.length > 0 && (
-          <span className="hint">
-            : #{messages.passed.slice(0, 20).join(', #')}
-            {messages.passed.length > 20 ? ' …' : ''}
-          </span>
-        )}
-      </p>
-      {dropped.length > 0 && (
-        <ul className="dropped">
-          {dropped.map(([why, count]) => (
-            <li key={why}>
-              <span className="number">{count}</span> dropped: {dropWords[why] ?? why}
-            </li>
-          ))}
-        </ul>
-      )}
-    </>
   )
 }

@@ -33,6 +33,7 @@ const words: Words = {
     `${agent} calls ${named(event.grant.agent)}: ${shorten(event.task)}`,
   'call.refused': (event, agent, named) =>
     `${agent} may not call ${named(event.agent)}: ${event.refusal.code}`,
+  'call.steered': (event, agent) => `${agent} is steered: ${shorten(event.text)}`,
   'call.ended': (event, agent) => `a call of ${agent} ends: ${event.outcome}`,
   'wait.started': (event, agent) => `${agent} waits for ${event.target}`,
   'wait.ended': (event, agent) => `${agent} waits no longer: ${event.reason}`,

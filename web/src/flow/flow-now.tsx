@@ -5,16 +5,14 @@ import type { Flow } from '../../../src/wire/log.ts'
 import { useLiveTopic } from '../live/use-live.ts'
 import { useNeeds } from '../needs/needs.tsx'
 import { Markdown } from '../parts/markdown.tsx'
-import { Problem } from '../parts/states.tsx'
 import { useCalm } from '../parts/use-calm.ts'
 import { useLoaded } from '../parts/use-loaded.ts'
+import { CancelButton } from './call-acts.tsx'
 
 /** `version` changes with every event. A failure that was looked at is seen. */
 export function FlowNow({ id, version }: { id: string; version: number }) {
   const live = useLiveTopic('remarks')
   const calm = useCalm(`${version} ${live.topics.version('remarks')}`)
-  const [problem, setProblem] = useState<unknown>(null)
-  const [isAsked, setAsked] = useState(false)
   const { value } = useLoaded(`flow now ${id} ${calm}`, (signal) => live.client.flow(id, { signal }))
   const [kept, setKept] = useState<Flow | null>(null)
   const { again } = useNeeds()
@@ -28,33 +26,16 @@ export function FlowNow({ id, version }: { id: string; version: number }) {
   if (flow === null) return null
   const { root, state, waitsFor, calls } = flow
   const open = calls.filter(({ outcome }) => outcome === null)
-  const cancel = async (): Promise<void> => {
-    if (!isAsked) return setAsked(true)
-    setAsked(false)
-    try {
-      await live.client.sessions.cancel(root.session, { turn: root.turn })
-    } catch (error) {
-      setProblem(error)
-    }
-  }
   return (
     <div className="flow-now">
       {waitsFor !== '' && <p className="now-line">{waitsFor}</p>}
       {state !== 'ended' && (
-        <p>
-          <button type="button" className="danger" onClick={() => void cancel()}>
-            {isAsked ? 'Yes, cancel' : 'Cancel'}
-          </button>{' '}
-          {isAsked && (
-            <span role="status">
-              {open.length === 0
-                ? 'Nothing else ends with it.'
-                : `This also ends ${open.map(({ target }) => target).join(', ')}.`}
-            </span>
-          )}
-        </p>
+        <CancelButton
+          session={root.session}
+          turn={root.turn}
+          below={open.map(({ target, task }) => ({ agent: target, text: task }))}
+        />
       )}
-      {problem !== null && <Problem what="It was not cancelled." error={problem} />}
       {root.error !== null && <p className="error-line">{root.error}</p>}
       {root.output !== '' && (
         <details open className="flow-output">

@@ -72,6 +72,12 @@ export const createBar = (id: string, event: Event, at: number): Bar => ({
   stopping: false,
 })
 
+/** Everything that has not ended below a turn: it ends with it. */
+export function listOpenBelow(bars: FlowPicture['bars'], above: string): Bar[] {
+  const own = [...bars.values()].filter((bar) => bar.parent === above && bar.call !== null)
+  return own.flatMap((bar) => [...(bar.endedAt === null ? [bar] : []), ...listOpenBelow(bars, bar.id)])
+}
+
 /** Callers come before their callees, in the order in which they were opened. */
 export function orderBars({ bars }: FlowPicture): { bar: Bar; level: number }[] {
   const below = new Map<string | null, Bar[]>()

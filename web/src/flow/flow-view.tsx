@@ -17,7 +17,7 @@ import { CallGraph } from './call-graph.tsx'
 import { CallPanel } from './call-panel.tsx'
 import { useFlowEvents } from './flow-events.ts'
 import { FlowNow } from './flow-now.tsx'
-import type { Bar, FlowPicture } from './flow-picture.ts'
+import { listOpenBelow, type Bar, type FlowPicture } from './flow-picture.ts'
 import { foldFlow } from './fold-flow.ts'
 import { ReplaySlider } from './replay-slider.tsx'
 import { Hatch, Timeline } from './timeline.tsx'
@@ -98,14 +98,28 @@ function Flow({
           onPress={(name) => changeQuery({ shape: name === 'timeline' ? null : name })}
         />
         {shape === 'timeline' ? (
-          <Timeline picture={picture} at={at} picked={picked} onPick={pick} />
+          <Timeline
+            picture={picture}
+            events={events}
+            count={index === null ? count : index + 1}
+            at={at}
+            picked={picked}
+            onPick={pick}
+          />
         ) : (
           <CallGraph picture={picture} onPick={pick} />
         )}
         <ReplaySlider events={events} index={index} findAgent={findAgent} named={named} onMove={move} />
       </div>
       {bar !== undefined && (
-        <CallPanel bar={bar} at={at} isPast={index !== null} onClose={() => changeQuery({ call: null })} />
+        <CallPanel
+          key={bar.id}
+          bar={bar}
+          below={listOpenBelow(picture.bars, bar.id)}
+          at={at}
+          isPast={index !== null}
+          onClose={() => changeQuery({ call: null })}
+        />
       )}
     </div>
   )

@@ -1,33 +1,57 @@
 /** Who ran when: a lane for each turn, nested under its caller, with its steps and waits. */
-import { memo } from 'react'
-import { formatAmount, formatDuration } from '../format.ts'
+import { memo, useState } from 'react'
+import type { StreamedEvent } from '../../../src/wire/log.ts'
+import { formatAmount, formatDuration, takeFirstLine } from '../format.ts'
 import { OutcomeBadge } from '../parts/badges.tsx'
 import { Name } from '../parts/names.tsx'
+import { LaneSteps } from './lane-steps.tsx'
 import { orderBars, type Bar, type FlowPicture, type Segment } from './flow-picture.ts'
 
 type Scale = { from: number; to: number }
 const share = (scale: Scale, at: number): number =>
   Math.min(100, Math.max(0, ((at - scale.from) / Math.max(1, scale.to - scale.from)) * 100))
 
-export function Timeline({
-  picture,
-  at,
-  picked,
-  onPick,
-}: {
+type Props = {
   picture: FlowPicture
+  events: readonly StreamedEvent[]
+  /** So many of the events are shown. */
+  count: number
   at: number
   picked: string | null
   onPick: (id: string) => void
-}) {
+}
+
+export function Timeline({ picture, events, count, at, picked, onPick }: Props) {
+  const [opened, setOpened] = useState<ReadonlySet<string>>(new Set())
   const scale = { from: picture.from, to: Math.max(at, picture.to, picture.from + 100) }
   const rows = orderBars(picture)
+  const areAllOpen = rows.every(({ bar }) => opened.has(bar.id))
+  const toggle = (id: string): void =>
+    setOpened((known) => new Set(known.has(id) ? [...known].filter((one) => one !== id) : [...known, id]))
   return (
     <div className="timeline" role="group" aria-label="Timeline">
+      <div className="timeline-head">
+        <button
+          type="button"
+          className="quiet"
+          onClick={() => setOpened(new Set(areAllOpen ? [] : rows.map(({ bar }) => bar.id)))}
+        >
+          {areAllOpen ? 'Close all steps' : 'Open all steps'}
+        </button>
+      </div>
       <Axis scale={scale} />
       <ol className="lanes">
         {rows.map(({ bar, level }) => (
           <li key={bar.id}>
+            <button
+              type="button"
+              className="twist"
+              aria-expanded={opened.has(bar.id)}
+              aria-label={`Steps of ${bar.agent}: ${takeFirstLine(bar.text, labelMax)}`}
+              onClick={() => toggle(bar.id)}
+            >
+              {opened.has(bar.id) ? '▾' : '▸'}
+            </button>
             <Lane
               bar={bar}
               level={level}
@@ -36,6 +60,7 @@ export function Timeline({
               isPicked={picked !== null && (picked === bar.id || picked === bar.call)}
               onPick={onPick}
             />
+            {opened.has(bar.id) && <LaneSteps bar={bar} events={events} count={count} />}
           </li>
         ))}
       </ol>
@@ -43,6 +68,8 @@ export function Timeline({
     </div>
   )
 }
+
+const labelMax = 80
 
 const Axis = ({ scale }: { scale: Scale }) => (
   <div className="lane axis" aria-hidden="true">
@@ -82,7 +109,10 @@ function Lane({ bar, level, scale, at, isPicked, onPick }: LaneProps) {
       data-lane={bar.call ?? bar.id}
     >
       <span className="lane-name" style={{ paddingInlineStart: `${level * 0.9}rem` }}>
-        <Name>{bar.agent}</Name> {bar.tool !== '' && <span className="lane-tool">{bar.tool}</span>}{' '}
+        <Name>{bar.agent}</Name>{' '}
+        <span className="lane-task">
+          <bdi>{takeFirstLine(bar.text, labelMax)}</bdi>
+        </span>{' '}
       </span>
       <svg aria-hidden="true" className={`lane-bar tone-${bar.outcome ?? 'live'}`}>
         <Strip className="bar-queue" scale={scale} from={bar.openedAt} to={bar.startedAt ?? end} />

@@ -25,6 +25,14 @@ export function nameSession(ledger: Ledger, session: SessionFact): string {
   return [session.agentName, session.agent, session.id].find((name) => name !== '') ?? session.id
 }
 
+/** What its newest turn was asked; empty where that is what it is called by. */
+export function readLastTask(ledger: Ledger, session: SessionFact): string {
+  const last = [...session.turnIds].at(-1)
+  const text = last === undefined ? '' : (ledger.turns.get(last)?.text ?? '')
+  const name = nameSession(ledger, session)
+  return text.startsWith(name.replace(/ ?…$/, '')) ? '' : text
+}
+
 /** How a request ended: of a client's own turn, what it asked for decides. */
 export function getFlowOutcome(ledger: Ledger, flow: FlowFact): Outcome | null {
   const root = ledger.turns.get(flow.turn)

@@ -42,6 +42,7 @@ export type DetailItem =
       task: string
       refusal: Refusal
     }
+  | { kind: 'steered'; key: string; at: number; text: string }
   | { kind: 'question'; key: string; at: number; tool: string; answer: string | null; by: string }
 
 export type TurnDetail = {
@@ -167,6 +168,8 @@ export function addToDetail(detail: TurnDetail, { at, event }: StreamedEvent): v
       by: '',
     })
   else if (event.type === 'question.answered') answerQuestion(detail, event)
+  else if (event.type === 'call.steered')
+    detail.items.push({ kind: 'steered', key: `${event.call} ${at}`, at, text: event.text })
   else if (event.type === 'turn.ended') Object.assign(detail, { output: event.output, ended: true })
   detail.chars += estimateSize(event)
 }

@@ -74,6 +74,7 @@ function FilterSelects({ filter, ledger }: { filter: TreeFilter; ledger: Ledger 
         <option value="activity">By activity</option>
         <option value="created">Newest first</option>
         <option value="tokens">By tokens</option>
+        <option value="name">By name</option>
       </select>
       <select
         aria-label="Project"

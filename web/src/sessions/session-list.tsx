@@ -28,7 +28,7 @@ export function SessionList({
   return (
     <section className="session-list" aria-label="Sessions">
       <SessionFilters filter={filter} shown={rows.filter(({ fits }) => fits).length} onNew={onNew} />
-      <TreeGrid rows={rows} chosen={chosen} onToggle={toggle} />
+      <TreeGrid rows={rows} sort={filter.sort} chosen={chosen} onToggle={toggle} />
       {rows.length === 0 &&
         (live.loaded().lists ? (
           <NothingFits

@@ -1,10 +1,10 @@
 /** One session in the tree. It redraws only for its own changes, so that fifty can stream at once. */
 import { memo } from 'react'
-import { formatAge, formatAmount, shortenPath } from '../format.ts'
+import { formatAge, formatAmount, shortenPath, takeFirstLine } from '../format.ts'
 import { goToSession, linkToSession } from '../address.ts'
 import { useNow } from '../browser-clock.ts'
-import { nameSessionAgent, type SessionFact } from '../live/ledger.ts'
-import { nameSession } from '../live/describe-facts.ts'
+import { nameSessionAgent, type Ledger, type SessionFact } from '../live/ledger.ts'
+import { nameSession, readLastTask } from '../live/describe-facts.ts'
 import { useLive, useLiveTopic } from '../live/use-live.ts'
 import { ActivityBadge } from '../parts/badges.tsx'
 import { Name } from '../parts/names.tsx'
@@ -60,6 +60,7 @@ export const SessionRow = memo(function SessionRow({
           <Name>{nameSession(ledger, session)}</Name>
         </a>
         <AgentNote session={session} />
+        <Task session={session} />
       </div>
       <div role="gridcell">
         <ActivityBadge session={session} />
@@ -98,12 +99,36 @@ function AgentNote({ session }: { session: SessionFact }) {
           <Name>{note}</Name>
         </span>
       )}
+      {session.forkedFrom !== null && (
+        <span
+          className="badge tone-fork"
+          title={`Shares the beginning of ${forkedName(ledger, session.forkedFrom)}`}
+        >
+          fork
+        </span>
+      )}
       {session.orphan && (
         <span className="tree-agent" title="Its parent is archived">
           orphan
         </span>
       )}
     </>
+  )
+}
+
+const forkedName = (ledger: Ledger, id: string): string => {
+  const from = ledger.sessions.get(id)
+  return from === undefined ? id : nameSession(ledger, from)
+}
+
+/** What it works on, or worked on last, unless that is its name. */
+function Task({ session }: { session: SessionFact }) {
+  const { ledger } = useLive()
+  const task = readLastTask(ledger, session)
+  return task === '' ? null : (
+    <span className="tree-task">
+      <bdi>{takeFirstLine(task, 120)}</bdi>
+    </span>
   )
 }
 

@@ -4,7 +4,7 @@ import { userSession } from '../live/fold-mail.ts'
 import { nameSessionAgent, isActive, getStatus, type Ledger, type SessionFact } from '../live/ledger.ts'
 
 export const statuses = ['all', 'streaming', 'idle', 'error', 'mail', 'asking', 'away'] as const
-export const sorts = ['activity', 'created', 'tokens'] as const
+export const sorts = ['activity', 'created', 'tokens', 'name'] as const
 
 export type TreeFilter = {
   text: string
@@ -55,7 +55,7 @@ export function buildRows(ledger: Ledger, filter: TreeFilter, closed: ReadonlySe
         fits: isListed(above, filter) && fits(ledger, above, filter, words),
       })
   }
-  return flattenTree(shown, closed, filter.sort)
+  return flattenTree(shown, closed, compareBy(ledger, filter.sort))
 }
 
 const findParent = (ledger: Ledger, session: SessionFact): SessionFact | undefined =>
@@ -100,10 +100,17 @@ const rank = (session: SessionFact, sort: TreeFilter['sort']): number =>
       ? session.createdAt
       : Math.floor(session.updatedAt / activityStepMs)
 
+const compareBy =
+  (ledger: Ledger, sort: TreeFilter['sort']) =>
+  (a: SessionFact, b: SessionFact): number =>
+    sort === 'name'
+      ? nameSession(ledger, a).localeCompare(nameSession(ledger, b))
+      : rank(b, sort) - rank(a, sort)
+
 function flattenTree(
   shown: ReadonlyMap<string, { session: SessionFact; fits: boolean }>,
   closed: ReadonlySet<string>,
-  sort: TreeFilter['sort'],
+  compare: (a: SessionFact, b: SessionFact) => number,
 ): TreeRow[] {
   const children = new Map<string | null, { session: SessionFact; fits: boolean }[]>()
   for (const one of shown.values()) {
@@ -114,9 +121,7 @@ function flattenTree(
     else known.push(one)
   }
   for (const list of children.values())
-    list.sort(
-      (a, b) => rank(b.session, sort) - rank(a.session, sort) || (a.session.id < b.session.id ? 1 : -1),
-    )
+    list.sort((a, b) => compare(a.session, b.session) || (a.session.id < b.session.id ? 1 : -1))
   const rows: TreeRow[] = []
   const seen = new Set<string>()
   const add = (above: string | null, level: number): void => {

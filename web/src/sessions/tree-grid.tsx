@@ -1,16 +1,22 @@
 /** The rows of the tree. Only those in sight are drawn, and keys move between them. */
 import { useVirtualizer, type Virtualizer } from '@tanstack/react-virtual'
 import { useEffect, useRef, useState } from 'react'
-import { goToSession } from '../address.ts'
+import { changeQuery, goToSession } from '../address.ts'
 import { useKeys } from '../keys.ts'
 import { SessionRow } from './session-row.tsx'
-import type { TreeRow } from './session-tree.ts'
+import type { TreeFilter, TreeRow } from './session-tree.ts'
 
 const rowHeight = 32
 
-type Props = { rows: readonly TreeRow[]; chosen: string | null; onToggle: (id: string) => void }
+type Sort = TreeFilter['sort']
+type Props = {
+  rows: readonly TreeRow[]
+  sort: Sort
+  chosen: string | null
+  onToggle: (id: string) => void
+}
 
-export function TreeGrid({ rows, chosen, onToggle }: Props) {
+export function TreeGrid({ rows, sort, chosen, onToggle }: Props) {
   const scroller = useRef<HTMLDivElement>(null)
   const virtual = useVirtualizer({
     count: rows.length,
@@ -27,7 +33,7 @@ export function TreeGrid({ rows, chosen, onToggle }: Props) {
   }, [chosen, chosenAt >= 0])
   return (
     <div role="treegrid" aria-label="Sessions by parent" aria-rowcount={rows.length + 1} className="tree">
-      <Head />
+      <Head sort={sort} />
       <div role="rowgroup" className="tree-body" ref={scroller}>
         <div role="presentation" style={{ height: virtual.getTotalSize(), position: 'relative' }}>
           {virtual.getVirtualItems().map((item) => {
@@ -98,25 +104,36 @@ function useRowKeys(
   return { at, onKey }
 }
 
-const Head = () => (
+const columns: readonly { title: string; sort?: Sort; className?: string; about?: string }[] = [
+  { title: 'Session', sort: 'name', className: 'tree-name' },
+  { title: 'Status' },
+  { title: 'Directory', className: 'tree-dir' },
+  { title: 'Mail', className: 'number', about: 'Messages that wait to be accepted' },
+  { title: 'Tokens', sort: 'tokens', className: 'number' },
+  { title: 'Active', sort: 'activity', className: 'number' },
+]
+
+const Head = ({ sort }: { sort: Sort }) => (
   <div role="rowgroup">
     <div role="row" aria-rowindex={1} className="tree-row tree-head">
-      <div role="columnheader" className="tree-name">
-        Session
-      </div>
-      <div role="columnheader">Status</div>
-      <div role="columnheader" className="tree-dir">
-        Directory
-      </div>
-      <div role="columnheader" className="number" title="Messages that wait to be accepted">
-        Mail
-      </div>
-      <div role="columnheader" className="number">
-        Tokens
-      </div>
-      <div role="columnheader" className="number">
-        Active
-      </div>
+      {columns.map(({ title, sort: by, className, about }) => (
+        <div
+          key={title}
+          role="columnheader"
+          className={className}
+          title={about}
+          {...(by === sort ? { 'aria-sort': by === 'name' ? 'ascending' : 'descending' } : {})}
+        >
+          {by === undefined ? (
+            title
+          ) : (
+            <button type="button" className="sort" onClick={() => changeQuery({ sort: by })}>
+              {title}
+              {by === sort && <span aria-hidden="true"> {by === 'name' ? '▴' : '▾'}</span>}
+            </button>
+          )}
+        </div>
+      ))}
     </div>
   </div>
 )

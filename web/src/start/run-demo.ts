@@ -1,4 +1,7 @@
-/** The demo: three agents that need no model. They are created once; then the planner needs the other two. */
+/**
+ * The demo: three agents that need no model, of which the planner needs the other two. They go when it has
+ * ended; what they did stays in the log.
+ */
 import type { Live } from '../live/live.ts'
 import { after } from '../browser-clock.ts'
 
@@ -22,8 +25,12 @@ const patienceMs = 10_000
 /** The built-in demo at a pace that a person can follow. */
 const pacedModel = 'demo/paced'
 
+/** A demo before this one that is still putting its agents away. */
+let leaving: Promise<unknown> = Promise.resolve()
+
 /** Returns the flow that it started. */
 export async function runDemo(live: Live, isPaced: boolean): Promise<string> {
+  await leaving
   const there = await live.client.agents()
   const ids: string[] = []
   for (const { name, description, system } of cast) {
@@ -47,7 +54,20 @@ export async function runDemo(live: Live, isPaced: boolean): Promise<string> {
   const sent = await live.client.sessions.send(planner.session, { message: request })
   if (sent.flow === null) throw new Error('the demo agents do not answer')
   await waitForFlow(live, sent.flow)
+  leaveAfter(live, sent.flow, ids)
   return sent.flow
+}
+
+/** A page that is closed before leaves them; the next demo takes them again, and puts them away. */
+function leaveAfter(live: Live, flow: string, agents: readonly string[]): void {
+  const root = `turn_${flow.slice(5)}`
+  const look = (): void => {
+    if (live.ledger.turns.get(root)?.endedAt == null) return
+    unsubscribe()
+    leaving = Promise.allSettled(agents.map((id) => live.client.v1.deleteAgent(id)))
+  }
+  const unsubscribe = live.onEvent(look)
+  look()
 }
 
 /** The page knows the flow when its first event has arrived. */

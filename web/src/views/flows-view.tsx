@@ -12,8 +12,10 @@ import { OutcomeBadge } from '../parts/badges.tsx'
 import { Name } from '../parts/names.tsx'
 import { Empty, Loading } from '../parts/states.tsx'
 import { TableHead } from '../parts/table-head.tsx'
+import { isAboutWaiting, RefusedList } from '../waits/refused-list.tsx'
 
 const shownStep = 100
+const refusedShown = 50
 
 export function FlowsView() {
   const live = useLiveTopic('flows')
@@ -29,6 +31,10 @@ export function FlowsView() {
     .filter((flow) => fitsState(live.ledger, flow, state))
     .filter((flow) => words === '' || `${flow.text} ${flow.agent} ${flow.id}`.toLowerCase().includes(words))
     .sort((a, b) => b.firstSeq - a.firstSeq)
+  const others = live.ledger.refused
+    .filter((one) => !isAboutWaiting(one))
+    .slice(-refusedShown)
+    .toReversed()
   return (
     <section className="page" aria-label="Flows">
       <div className="page-head">
@@ -72,6 +78,12 @@ export function FlowsView() {
         <button type="button" onClick={() => setShown(shown + shownStep)}>
           Show more ({flows.length - shown})
         </button>
+      )}
+      {others.length > 0 && (
+        <details className="refused-calls">
+          <summary>Refused calls ({others.length})</summary>
+          <RefusedList refused={others} />
+        </details>
       )}
       {live.readFrom() > 0 && (
         <p className="hint">

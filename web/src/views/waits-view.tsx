@@ -1,4 +1,4 @@
-/** Who waits for whom now, what they wait for in the end, and which calls were refused. */
+/** Who waits for whom now, what they wait for in the end, and which calls would have closed a ring. */
 import { useEffect } from 'react'
 import type { WaitEdge } from '../../../src/wire/log.ts'
 import { buildHref } from '../address.ts'
@@ -10,7 +10,7 @@ import { Name, SessionLink } from '../parts/names.tsx'
 import { Empty, Loading, Problem } from '../parts/states.tsx'
 import { TableHead } from '../parts/table-head.tsx'
 import { useLoaded } from '../parts/use-loaded.ts'
-import { RefusedList } from '../waits/refused-list.tsx'
+import { isAboutWaiting, RefusedList } from '../waits/refused-list.tsx'
 import { WaitGraph } from '../waits/wait-graph.tsx'
 import { findEnds, type End } from '../waits/wait-ends.ts'
 
@@ -23,7 +23,7 @@ export function WaitsView() {
   const now = useNow()
   const { value, error, again } = useLoaded('waits', (signal) => live.client.waits({ signal }))
   useEffect(() => live.topics.subscribe('waits', throttle(lookAgainMs, again)), [live, again])
-  const refused = live.ledger.refused.slice(-refusedShown).toReversed()
+  const refused = live.ledger.refused.filter(isAboutWaiting).slice(-refusedShown).toReversed()
   const ends = value === null ? [] : findEnds(value, live.ledger, now)
   return (
     <section className="page" aria-label="Waits">
@@ -48,9 +48,12 @@ export function WaitsView() {
           <WaitTable edges={value} now={now} />
         </>
       )}
-      <h2>Refused</h2>
+      <h2>Rings that were refused</h2>
       {refused.length === 0 ? (
-        <p className="hint">No call was refused, as far back as the page has read.</p>
+        <p className="hint">
+          No call would have closed a ring, as far back as the page has read. Other refusals are with the{' '}
+          <a href={buildHref(['flows'])}>flows</a>.
+        </p>
       ) : (
         <RefusedList refused={refused} />
       )}

@@ -9,6 +9,10 @@ import { AgentPath, Name, SessionLink } from '../parts/names.tsx'
 const isRing = (refusal: Refusal): refusal is Extract<Refusal, { path: string[] }> =>
   refusal.code === 'call_cycle' || refusal.code === 'call_deadlock'
 
+/** Refused because somebody would have waited for themselves in the end. */
+export const isAboutWaiting = ({ refusal: { code } }: RefusedFact): boolean =>
+  code === 'call_cycle' || code === 'call_deadlock' || code === 'self_call'
+
 const words: Partial<Record<Refusal['code'], string>> = {
   call_cycle: 'It would have come back to an agent on its own path.',
   call_deadlock: 'It would have waited in a ring with others.',
