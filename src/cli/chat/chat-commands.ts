@@ -8,6 +8,7 @@ import { findNearest } from '../../model/nearest.ts'
 import { renderCall } from '../commands/calls.ts'
 import type { Conversation } from './conversation.ts'
 import { renderSession } from '../commands/sessions.ts'
+import { shortId } from '../show/short-id.ts'
 import { describeSent } from '../commands/send.ts'
 import { countNoun } from '../show/amounts.ts'
 import { oneLine } from '../show/width.ts'
@@ -32,13 +33,16 @@ const commands: Readonly<Record<string, { help: string; run: Run }>> = {
   calls: {
     help: 'the newest calls of this conversation, with their ids and costs',
     run: async ({ client, session }) =>
-      orNone((await client().calls.list({ session, limit: shownMax })).map(renderCall), 'No calls yet.'),
+      orNone(
+        (await client().calls.list({ session, limit: shownMax })).map((one) => renderCall(one, shortId)),
+        'No calls yet.',
+      ),
   },
   sessions: {
     help: 'the newest sessions of this server',
     run: async ({ client, session }) =>
       (await client().sessions.list({ limit: shownMax })).sessions.map(
-        (one) => `${one.id === session ? '*' : ' '} ${renderSession(one)}`,
+        (one) => `${one.id === session ? '*' : ' '} ${renderSession(one, shortId)}`,
       ),
   },
   inbox: {

@@ -4,6 +4,7 @@ import { formatAgo, formatDuration } from '../show/amounts.ts'
 import { printResult, type Command, type CommandInput } from '../command.ts'
 import { limitFlag, readLimit } from '../flags.ts'
 import { readRecorded } from '../reach/recorded-log.ts'
+import { shortId } from '../show/short-id.ts'
 import { cutWidth, firstLine, oneLine } from '../show/width.ts'
 
 const taskWidth = 60
@@ -29,7 +30,12 @@ Use an id with "tieline explain" or "tieline replay", or the id of its flow with
     printResult(
       input,
       found,
-      renderList(input, title, found.map(renderCall), 'There are no calls in this log.'),
+      renderList(
+        input,
+        title,
+        found.map((one) => renderCall(one, chooseIds(input))),
+        'There are no calls in this log.',
+      ),
     )
     return 0
   },
@@ -43,15 +49,19 @@ export const renderList = (
   none: string,
 ): string => (lines.length === 0 ? none : [...(out.isTTY === true ? [title] : []), ...lines].join('\n'))
 
-export function renderCall(call: ListedCall): string {
+/** A person types the end of an id; a program keeps the whole. */
+export const chooseIds = ({ out }: Pick<CommandInput, 'out'>): ((id: string) => string) =>
+  out.isTTY === true ? shortId : (id) => id
+
+export function renderCall(call: ListedCall, showId: (id: string) => string = (id) => id): string {
   const { outcome, durationMs } = call
   const end = outcome === 'completed' ? 'OK' : (outcome ?? 'pending').replaceAll('_', ' ')
   const time = durationMs === null ? 'running' : formatDuration(durationMs)
   return [
-    call.call,
+    showId(call.call),
     `[${oneLine(call.callerName)} -> ${oneLine(call.agentName)}] ${end} (${time}, ${call.tokensUsed} tokens)`,
     formatAgo(systemClock.now() - call.createdAt),
-    ...(call.flow === null ? [] : [call.flow]),
+    ...(call.flow === null ? [] : [showId(call.flow)]),
     cutWidth(firstLine(call.task), taskWidth),
   ].join('  ')
 }

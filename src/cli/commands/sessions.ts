@@ -5,7 +5,7 @@ import { printResult, type Command, type CommandInput } from '../command.ts'
 import { limitFlag, readLimit } from '../flags.ts'
 import { readRecorded } from '../reach/recorded-log.ts'
 import { oneLine } from '../show/width.ts'
-import { renderList } from './calls.ts'
+import { chooseIds, renderList } from './calls.ts'
 
 export const sessions: Command = {
   name: 'sessions',
@@ -17,7 +17,7 @@ A running server leaves out the sessions that calls made for themselves. Read fr
 as ephemeral ones.`,
   examples: [
     'tieline sessions',
-    'tieline chat --session ses_01     continue one',
+    'tieline chat --session last      continue the newest',
     'tieline send ses_01 "And now?"   or write to it',
   ],
   async run(input: CommandInput): Promise<number> {
@@ -25,11 +25,11 @@ as ephemeral ones.`,
     const { found, lines } = await readRecorded<{ found: object[]; lines: string[] }>(input, {
       async server(client) {
         const { sessions: found } = await client.sessions.list({ limit }, input)
-        return { found, lines: found.map(renderSession) }
+        return { found, lines: found.map((one) => renderSession(one, chooseIds(input))) }
       },
       async log(log) {
         const found = await log.sessions(limit)
-        return { found, lines: found.map(renderRecorded) }
+        return { found, lines: found.map((one) => renderRecorded(one, chooseIds(input))) }
       },
     })
     const title = 'SESSION  AGENT  STATE  LAST USED  TITLE OR DIRECTORY'
@@ -40,10 +40,14 @@ as ephemeral ones.`,
 
 type Named = { id: string; title: string; cwd: string }
 
+type ShowId = (id: string) => string
+
 const renderLine = ({ id, title, cwd }: Named, agent: string, state: string, at: string): string =>
   [id, oneLine(agent), state, at, oneLine(title === '' ? cwd : title)].join('  ')
 
-export function renderSession(session: Session): string {
+const whole: ShowId = (id) => id
+
+export function renderSession(session: Session, showId = whole): string {
   const { kind, status, buffered, orphan, agentName, updatedAt, presence, wakeable, quietUntil } = session
   const now = systemClock.now()
   const state = [
@@ -53,7 +57,12 @@ export function renderSession(session: Session): string {
     ...(buffered > 0 ? [`${buffered} to accept`] : []),
     ...(orphan ? ['orphan'] : []),
   ]
-  return renderLine(session, agentName, state.join(', '), formatAgo(now - updatedAt))
+  return renderLine(
+    { ...session, id: showId(session.id) },
+    agentName,
+    state.join(', '),
+    formatAgo(now - updatedAt),
+  )
 }
 
 type Recorded = Named & {
@@ -65,9 +74,14 @@ type Recorded = Named & {
 }
 
 /** Only a persistent session has entries: those of a call are in the call. */
-function renderRecorded(session: Recorded): string {
+function renderRecorded(session: Recorded, showId: ShowId): string {
   const { agent, kind, archived, entries, createdAt } = session
   const count = entries === 1 ? 'one entry' : `${entries} entries`
   const state = `${kind}${archived === false ? '' : ', archived'}${kind === 'persistent' ? `  ${count}` : ''}`
-  return renderLine(session, agent, state, `made ${formatAgo(systemClock.now() - createdAt)}`)
+  return renderLine(
+    { ...session, id: showId(session.id) },
+    agent,
+    state,
+    `made ${formatAgo(systemClock.now() - createdAt)}`,
+  )
 }

@@ -6,7 +6,7 @@ const lengthMin = 6
  * `731942` of `flow_217073219793731942`; an id that somebody chose stays whole, and none begins like a flag.
  */
 export function shortId(id: string): string {
-  if (!/^(flow|call|turn)_[A-Za-z0-9_-]{12,}$/.test(id)) return id
+  if (!/^(flow|call|turn)_[A-Za-z0-9_-]{12,}$/.test(id) && !/^ses_[A-Za-z0-9]{12,}$/.test(id)) return id
   let length = lengthMin
   while (id.at(-length) === '-') length += 1
   return id.slice(-length)

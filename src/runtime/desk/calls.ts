@@ -65,7 +65,10 @@ export function callDesk(parts: DeskParts, asker: Asker, gate: Gate): CallDesk {
       return { code: 'call_unknown', call: id }
     },
     async steer(id, message) {
-      const record = await readRecord(runtime.store, id)
+      // What others have asked for must not be found by guessing.
+      const found = asker.who.kind === 'user' ? await findCall(runtime.lists, id) : { id }
+      if (isRefusal(found)) return found
+      const record = await readRecord(runtime.store, found.id)
       if (record === null || !isCallId(record.call)) return { code: 'call_unknown', call: id }
       if (asker.who.kind === 'user') return steerCall(runtime, record.call, message, null, asker.act)
       const actor = await findActor(parts, asker.who)

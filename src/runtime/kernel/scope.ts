@@ -79,6 +79,11 @@ async function findLike(store: LogReader, given: string): Promise<string[]> {
     }
     if (found.size > suggestionsMax) break
   }
+  // The session that a call made has the number of its call. Everywhere a flow comes first, then a call.
+  for (const prefix of ['flow_', 'call_'] as const) {
+    const ofKind = [...found].filter((id) => id.startsWith(prefix))
+    if (ofKind.length > 0) return ofKind
+  }
   return [...found]
 }
 
