@@ -49,7 +49,7 @@ test('/help and /sessions answer at once, /cancel cancels, and the next message 
   await says('thinking')
   type('/help\r/sessions\r')
   await says(/\/quit +leave;/)
-  await says(/ses_\d+ {2}slow {2}streaming/)
+  await says(/\d{6} {2}slow {2}streaming/)
   type('/cancel\r')
   await says(/Cancelled: one turn\.[\s\S]*slow: cancelled/)
   type('tea\r')

@@ -39,7 +39,7 @@ test.skipIf(isBlind)(
 
     await page.goto(`${site.url}/#/sessions/${sessionId}`)
     await page.locator('.conversation-acts').getByRole('link', { name: 'Flow' }).click()
-    await page.getByRole('button', { name: /^coder sub_agent running/ }).click()
+    await page.getByRole('button', { name: /^coder .* running/ }).click()
     const panel = page.getByRole('complementary', { name: 'Details of coder' })
     await panel.getByText('I am in the middle of it').waitFor()
     await panel.getByText('of 4000 tokens passed').waitFor()
@@ -48,7 +48,7 @@ test.skipIf(isBlind)(
     gate.open('coder')
     await gate.reached('reviewer')
     await panel.getByText('slugify.mjs is there.').waitFor()
-    await page.getByRole('button', { name: /^reviewer sub_agent running/ }).click()
+    await page.getByRole('button', { name: /^reviewer .* running/ }).click()
     await page.getByText('at most read').waitFor()
     gate.open('reviewer')
     await page.locator('h1').getByText('completed').waitFor()
@@ -108,16 +108,16 @@ async function replay(page: Awaited<ReturnType<typeof openPage>>['page']): Promi
   )
     await page.getByRole('button', { name: 'One event back' }).click()
   expect(await slider.getAttribute('aria-valuetext')).toContain('planner calls coder')
-  await page.getByRole('button', { name: /^coder sub_agent queued/ }).waitFor()
+  await page.getByRole('button', { name: /^coder .* queued/ }).waitFor()
   expect(await page.getByRole('button', { name: /^reviewer/ }).count()).toBe(0)
   // The moment is in the address: a link shows the same.
   const at = page.url()
   expect(at).toMatch(/at=\d+/)
   await page.goto('about:blank')
   await page.goto(at)
-  await page.getByRole('button', { name: /^coder sub_agent queued/ }).waitFor()
+  await page.getByRole('button', { name: /^coder .* queued/ }).waitFor()
   await page.getByRole('button', { name: 'Live' }).click()
-  await page.getByRole('button', { name: /^reviewer sub_agent completed/ }).waitFor()
+  await page.getByRole('button', { name: /^reviewer .* completed/ }).waitFor()
 }
 
 test.skipIf(isBlind)(

@@ -19,8 +19,9 @@ export function renderQuestion(asked: Asked, width = 80): string {
   const { agent, tool, input, path, cwd = '', task = '', request = '', lastWords = '' } = asked
   const block = (name: string, text: string): string[] =>
     text.trim() === '' ? [] : [name, ...renderForeign(text.split('\n'), width)]
+  const behalf = path.length < 2 ? '' : `, on behalf of ${path.map(oneLine).join(' -> ')}`
   return [
-    `${oneLine(agent)} wants to run ${oneLine(tool ?? '')}, on behalf of ${path.map(oneLine).join(' -> ')}:`,
+    `${oneLine(agent)} wants to run ${oneLine(tool ?? '')}${behalf}:`,
     '',
     ...renderForeign(readInput(input), width),
     '',

@@ -5,7 +5,7 @@ import { flagText, printResult, type Command, type CommandInput } from '../comma
 import { limitFlag, readLimit, refuseValue } from '../flags.ts'
 import { withServer } from '../reach/reach.ts'
 import { formatAgo, formatCount, formatDuration } from '../show/amounts.ts'
-import { shortId } from '../show/short-id.ts'
+import { shortId, shortQuestion } from '../show/short-id.ts'
 import { oneLine } from '../show/width.ts'
 import { renderList } from './calls.ts'
 
@@ -51,6 +51,12 @@ A request ended as it did for the one who asked: where a program called an agent
   },
 }
 
+/** Sentences of the server have whole ids; here the short ones are enough. */
+const shortenIds = (text: string): string =>
+  text.replaceAll(/\b(?:question|flow|call|turn|ses)_[\w-]{12,}/g, (id) =>
+    id.startsWith('question_') ? shortQuestion(id) : shortId(id),
+  )
+
 /** One line; what it waits for, or why it failed, is a line below. */
 export function renderFlow(flow: FlowSummary, now: number): string {
   const state = flow.state === 'ended' ? (flow.outcome ?? 'ended').replaceAll('_', ' ') : flow.state
@@ -59,5 +65,5 @@ export function renderFlow(flow: FlowSummary, now: number): string {
   const cost = `(${formatDuration(flow.durationMs)}, ${formatCount(flow.tokensUsed)} tokens)`
   const head = [shortId(flow.flow), state, asked, cost, formatAgo(now - flow.openedAt), oneLine(flow.title)]
   const below = flow.state === 'ended' ? (flow.error ?? '') : flow.waitsFor
-  return [head.join('  '), ...(below === '' ? [] : [`        ${oneLine(below)}`])].join('\n')
+  return [head.join('  '), ...(below === '' ? [] : [`        ${shortenIds(oneLine(below))}`])].join('\n')
 }

@@ -25,7 +25,8 @@ as ephemeral ones.`,
     const { found, lines } = await readRecorded<{ found: object[]; lines: string[] }>(input, {
       async server(client) {
         const { sessions: found } = await client.sessions.list({ limit }, input)
-        return { found, lines: found.map((one) => renderSession(one, chooseIds(input))) }
+        const asking = new Set((await client.questions.list(input)).map(({ session }) => session))
+        return { found, lines: found.map((one) => renderSession(one, chooseIds(input), asking)) }
       },
       async log(log) {
         const found = await log.sessions(limit)
@@ -47,8 +48,14 @@ const renderLine = ({ id, title, cwd }: Named, agent: string, state: string, at:
 
 const whole: ShowId = (id) => id
 
-export function renderSession(session: Session, showId = whole): string {
-  const { kind, status, buffered, orphan, agentName, updatedAt, presence, wakeable, quietUntil } = session
+/** `asking` has the sessions that wait for a person's permission. */
+export function renderSession(
+  session: Session,
+  showId = whole,
+  asking: ReadonlySet<string> = new Set(),
+): string {
+  const { kind, buffered, orphan, agentName, updatedAt, presence, wakeable, quietUntil } = session
+  const status = session.away ? 'program away' : asking.has(session.id) ? 'asks you' : session.status
   const now = systemClock.now()
   const state = [
     ...(presence !== null ? [presence] : kind === 'persistent' ? [status] : [kind, status]),

@@ -43,25 +43,15 @@ const shapes = [
   { name: 'graph', word: 'Graph' },
 ] as const
 
-function Flow({
-  id,
-  events,
-  count,
-  query,
-}: {
-  id: string
-  events: readonly StreamedEvent[]
-  count: number
-  query: URLSearchParams
-}) {
+type FlowProps = { id: string; events: readonly StreamedEvent[]; count: number; query: URLSearchParams }
+
+function Flow({ id, events, count, query }: FlowProps) {
   const now = useNow()
   const live = useLive()
   const named = useCallback((agent: string) => nameAgent(live.ledger, agent), [live])
   const index = findEventIndex(events, query.get('at'))
-  const picture = useMemo(
-    () => foldFlow(events, index === null ? count : index + 1, named),
-    [events, count, index, named],
-  )
+  const shown = index === null ? count : index + 1
+  const picture = useMemo(() => foldFlow(events, shown, named), [events, shown, named])
   const shape = query.get('shape') === 'graph' ? 'graph' : 'timeline'
   const picked = query.get('call')
   const bar =
@@ -98,14 +88,7 @@ function Flow({
           onPress={(name) => changeQuery({ shape: name === 'timeline' ? null : name })}
         />
         {shape === 'timeline' ? (
-          <Timeline
-            picture={picture}
-            events={events}
-            count={index === null ? count : index + 1}
-            at={at}
-            picked={picked}
-            onPick={pick}
-          />
+          <Timeline picture={picture} events={events} count={shown} at={at} picked={picked} onPick={pick} />
         ) : (
           <CallGraph picture={picture} onPick={pick} />
         )}

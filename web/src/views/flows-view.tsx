@@ -31,10 +31,6 @@ export function FlowsView() {
     .filter((flow) => fitsState(live.ledger, flow, state))
     .filter((flow) => words === '' || `${flow.text} ${flow.agent} ${flow.id}`.toLowerCase().includes(words))
     .sort((a, b) => b.firstSeq - a.firstSeq)
-  const others = live.ledger.refused
-    .filter((one) => !isAboutWaiting(one))
-    .slice(-refusedShown)
-    .toReversed()
   return (
     <section className="page" aria-label="Flows">
       <div className="page-head">
@@ -79,18 +75,24 @@ export function FlowsView() {
           Show more ({flows.length - shown})
         </button>
       )}
-      {others.length > 0 && (
-        <details className="refused-calls">
-          <summary>Refused calls ({others.length})</summary>
-          <RefusedList refused={others} />
-        </details>
-      )}
+      <RefusedCalls ledger={live.ledger} />
       {live.readFrom() > 0 && (
         <p className="hint">
           Older flows are in the log: <code>tieline calls</code> lists them, and a link to one opens it here.
         </p>
       )}
     </section>
+  )
+}
+
+/** Those that are about waiting are with the waits. */
+function RefusedCalls({ ledger }: { ledger: Ledger }) {
+  const others = ledger.refused.filter((one) => !isAboutWaiting(one)).slice(-refusedShown)
+  return others.length === 0 ? null : (
+    <details className="refused-calls">
+      <summary>Refused calls ({others.length})</summary>
+      <RefusedList refused={others.toReversed()} />
+    </details>
   )
 }
 
