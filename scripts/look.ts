@@ -24,6 +24,8 @@ const agent = (script: (turn: Turn) => Promise<string>, rest: object = {}) => ({
 })
 const untilStopped = ({ signal }: Turn): Promise<never> =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)))
+/** So that there is something to see between the beginning and the end. */
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 const longName = 'the-agent-with-the-longest-name-of-all-of-them'
 
 const agents = {
@@ -41,10 +43,12 @@ const agents = {
   }),
   coder: agent(async (turn) => {
     await turn.tool('write', { path: 'slugify.mjs', content: 'export const slugify = (text) => text' })
+    await pause(900)
     return turn.think('slugify.mjs is there, with 12 tests.')
   }),
   reviewer: agent(async (turn) => {
     await turn.tool('read', { path: 'slugify.mjs' })
+    await pause(600)
     return turn.think('Approved.')
   }),
   careful: agent(
@@ -111,7 +115,7 @@ async function fill(): Promise<{ session: string; flow: string; live: string }> 
     const { flows } = await client.flows({ state: 'live' })
     const found = flows.find(({ agent: name }) => name === 'lead')
     if (found !== undefined && found.calls > 0) live = found.flow
-    else await new Promise((go) => setTimeout(go, 50))
+    else await pause(50)
   }
   const { flows } = await client.flows({})
   return { session, live, flow: flows.find(({ title }) => title.startsWith('Build a function'))?.flow ?? '' }
