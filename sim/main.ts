@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { systemClock } from '../src/runtime/kernel/system-clock.ts'
-import { bugNames, type Found } from './find-bugs.ts'
+import { BugSearch, bugNames, seedsKnown } from './find-bugs.ts'
 import { makePlan } from './make-plan.ts'
 import { Plan } from './plan.ts'
 import { play } from './play.ts'
@@ -16,6 +16,7 @@ import failuresKnown from './known-failures.json' with { type: 'json' }
 
 const seedsDefault = 3000
 const plansMax = 2000
+const foundFile = new URL('found-bugs.json', import.meta.url)
 const seedsPerJob = 10
 /** Below this a run is a look, and need not have met every fault. */
 const fullRun = 1000
@@ -26,7 +27,9 @@ const help = `npm run sim -- [options]
   --from <n>      the first seed (default 1)
   --seed <n>      one seed; with --trace as a timeline
   --plan <file>   one plan from a file; with --trace as a timeline
-  --bugs          every planted bug until it is found, within ${plansMax} plans
+  --bugs          every planted bug until it is found, within ${plansMax} plans: first in the seed that
+                  sim/found-bugs.json names
+  --search        with --bugs: from seed 1 on, and writes what it found to sim/found-bugs.json
   --help          this text
 
 A plan that fails is cut down and written to sim-failure-<seed>.json.
@@ -40,6 +43,7 @@ const { values } = parseArgs({
     plan: { type: 'string' },
     trace: { type: 'boolean', default: false },
     bugs: { type: 'boolean', default: false },
+    search: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 })
@@ -77,7 +81,8 @@ async function playMany(seeds: number, from: number): Promise<boolean> {
     from: from + index * seedsPerJob,
     count: Math.min(seedsPerJob, seeds - index * seedsPerJob),
   }))
-  await runInPool(jobs, (reply) => {
+  const next = (): Job | null => jobs.shift() ?? null
+  await runInPool(next, (reply) => {
     if (reply.kind !== 'seeds') return
     for (const result of reply.results) {
       totals.add(result)
@@ -117,22 +122,39 @@ async function writeFailure({ seed, failure }: SeedResult): Promise<void> {
 }
 
 async function findBugs(): Promise<boolean> {
-  const found: Found[] = []
+  const known = (name: string): number | null => (values.search ? null : (seedsKnown[name] ?? null))
+  const searches = new Map(bugNames.map((name) => [name, new BugSearch(name, plansMax, known(name))]))
   const progress = startProgress(bugNames.length, 'bugs')
+  let turns = [...searches.values()]
   await runInPool(
-    bugNames.map((name): Job => ({ kind: 'bug', name, plansMax })),
+    () => {
+      // Each in turn, so that what is found soon is not kept waiting by what takes long.
+      for (let search = turns.shift(); search !== undefined; search = turns.shift()) {
+        const job = search.take()
+        if (job === null) continue
+        turns.push(search)
+        return job
+      }
+      return null
+    },
     (reply) => {
-      if (reply.kind === 'bug') found.push(reply.found)
-      progress.show(found.length, `${found.filter(({ plans }) => plans !== null).length} found`)
+      if (reply.kind === 'bug') searches.get(reply.job.name)?.hear(reply)
+      const over = [...searches.values()].filter(({ isOver }) => isOver)
+      turns = turns.filter((search) => !over.includes(search))
+      progress.show(over.length, '')
     },
   )
   progress.end()
-  say('| planted bug | law | plans | what it takes away |\n| --- | --- | ---: | --- |')
-  for (const name of bugNames) {
-    const bug = found.find((candidate) => candidate.name === name)
-    say(`| ${name} | ${bug?.law ?? ''} | ${bug?.plans ?? 'not found'} | ${bug?.says ?? ''} |`)
-  }
-  return found.every(({ plans }) => plans !== null)
+  const found = [...searches.values()].map((search) => search.found)
+  say('| planted bug | law | plans | seed | what it takes away |\n| --- | --- | ---: | ---: | --- |')
+  for (const { name, law, says, seed, plans } of found)
+    say(`| ${name} | ${law} | ${plans === 0 ? 'known' : plans} | ${seed ?? 'not found'} | ${says} |`)
+  const seeds = Object.fromEntries(found.map(({ name, seed }) => [name, seed]))
+  if (found.some(({ seed }) => seed === null)) return false
+  if (values.search) writeFileSync(foundFile, `${JSON.stringify(seeds, null, 2)}\n`)
+  else if (found.some(({ plans }) => plans > 0))
+    say('Some no longer show in the seed that sim/found-bugs.json names: npm run sim -- --bugs --search')
+  return true
 }
 
 async function main(): Promise<boolean> {

@@ -27,6 +27,7 @@ const forgets =
     name,
     law: 'R1',
     says,
+    shows: ({ overlap }) => overlap,
     forgets: (keys) => (key) => acts[act](keys) && forgotten(key, keys),
   })
 

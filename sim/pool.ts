@@ -5,17 +5,15 @@ import type { Job, Reply } from './worker.ts'
 
 const workers = 2
 
-/** Settles when every job has its reply; `heard` gets them as they come. */
-export async function runInPool(jobs: readonly Job[], heard: (reply: Reply) => void): Promise<void> {
-  let next = 0
+/** Settles when `next` has no more jobs and each has its reply; `heard` gets them as they come. */
+export async function runInPool(next: () => Job | null, heard: (reply: Reply) => void): Promise<void> {
   const run = (): Promise<void> =>
     new Promise((resolve, reject) => {
       const child = fork(fileURLToPath(new URL('worker.ts', import.meta.url)))
       let over = false
       const give = (): void => {
-        const job = jobs[next]
-        next += 1
-        if (job !== undefined) return void child.send(job)
+        const job = next()
+        if (job !== null) return void child.send(job)
         over = true
         child.disconnect()
       }
@@ -29,5 +27,5 @@ export async function runInPool(jobs: readonly Job[], heard: (reply: Reply) => v
       )
       give()
     })
-  await Promise.all(Array.from({ length: Math.min(workers, jobs.length) }, run))
+  await Promise.all(Array.from({ length: workers }, run))
 }

@@ -1,16 +1,14 @@
 /** A worker process: plays what it is given and says what became of it. */
-import { findBug, type Found } from './find-bugs.ts'
+import { tryBug, type BugJob, type BugReply } from './find-bugs.ts'
 import { makePlan } from './make-plan.ts'
 import { play } from './play.ts'
 import { makeSeedResult, type SeedResult } from './totals.ts'
 
-export type Job =
-  | { kind: 'seeds'; from: number; count: number }
-  | { kind: 'bug'; name: string; plansMax: number }
-export type Reply = { kind: 'seeds'; results: SeedResult[] } | { kind: 'bug'; found: Found }
+export type Job = { kind: 'seeds'; from: number; count: number } | BugJob
+export type Reply = { kind: 'seeds'; results: SeedResult[] } | BugReply
 
 async function work(job: Job): Promise<Reply> {
-  if (job.kind === 'bug') return { kind: 'bug', found: await findBug(job.name, job.plansMax) }
+  if (job.kind === 'bug') return tryBug(job)
   const results: SeedResult[] = []
   for (let seed = job.from; seed < job.from + job.count; seed += 1)
     results.push(makeSeedResult(seed, await play(makePlan(seed))))
