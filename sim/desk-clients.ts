@@ -2,7 +2,7 @@
 import { StoreUnavailable } from '../src/runtime/kernel/store-health.ts'
 import type { Desks } from '../src/runtime/desk/desk.ts'
 import type { Checker } from './checker.ts'
-import { draftId, pick, playDesk, type Opened } from './desk-work.ts'
+import { draftId, nameAct, pick, playDesk, type Doing, type Opened } from './desk-work.ts'
 import type { DeskAct } from './desk-acts.ts'
 import { countRefusal } from './happenings.ts'
 import { describeFault, isInjected, type Host } from './host.ts'
@@ -52,10 +52,17 @@ export class DeskClients {
     if (desks === null || !host.up) return retry()
     host.enter(host.life, () => {
       const seen = [...this.#opened]
+      const doing: Doing = { question: null }
       const told = checker.consult((oracle) =>
-        oracle.beginDesk({ act, picked: (n) => pick(seen, n), draft: draftId }),
+        oracle.beginDesk({
+          act,
+          name: nameAct(act),
+          picked: (n) => pick(seen, n),
+          draft: draftId,
+          question: () => doing.question,
+        }),
       )
-      playDesk(desks, act, this.#opened).then(
+      playDesk(desks, act, this.#opened, doing).then(
         (became) => {
           count(counts, `desk.${act.do}`)
           checker.consult(() => checker.note(told(became)))

@@ -10,7 +10,9 @@ import { clientSessions, mailId } from './mail-work.ts'
 /** Sessions that were opened at the desk in this world, in their order. */
 export type Opened = string[]
 type Answer = object | Refusal
-type Deed = (desk: Desk, act: DeskAct, opened: Opened, desks: Desks) => Promise<Answer>
+/** What it does becomes known while it is done. */
+export type Doing = { question: string | null }
+type Deed = (desk: Desk, act: DeskAct, opened: Opened, desks: Desks, doing: Doing) => Promise<Answer>
 
 export const draftId = (n: number): string => `draft-${n}`
 const main = (n: number): string => getMainSession(nameAgent(n % 4))
@@ -86,10 +88,11 @@ const deeds: { readonly [K in (typeof deskDeeds)[number]]: Deed } = {
       tools: ['note'],
     }),
   dismiss: (desk, { a, b }) => desk.agents.delete(`agent_desk-${a % 3}-${b % 2}`),
-  async answer(desk, { a, b }) {
+  async answer(desk, { a, b }, _, __, doing) {
     const list = await desk.questions.list()
     if (isRefusal(list)) return list
     const question = list.questions[a % Math.max(1, list.questions.length)]?.id ?? `question_none-${a}`
+    doing.question = question
     const first = await desk.questions.answer(question, {
       answer: b % 3 === 0 ? 'deny' : 'allow',
       ...(b % 5 === 0 && { reason: `because of ${b}` }),
@@ -108,11 +111,11 @@ const deeds: { readonly [K in (typeof deskDeeds)[number]]: Deed } = {
 }
 
 /** The id of an act, so that a second try has no second effect. */
-const nameAct = ({ do: deed, a, b }: DeskAct): string =>
+export const nameAct = ({ do: deed, a, b }: DeskAct): string =>
   deed === 'hire' ? `desk-${a % 3}-${b % 2}` : `desk-${deed}-${a}-${b}`
 
 /** Says what became of it: the code of its refusal, or `done`. */
-export async function playDesk(desks: Desks, act: DeskAct, opened: Opened): Promise<string> {
-  const answer = await deeds[act.do](desks.as({ act: nameAct(act) }), act, opened, desks)
+export async function playDesk(desks: Desks, act: DeskAct, opened: Opened, doing: Doing): Promise<string> {
+  const answer = await deeds[act.do](desks.as({ act: nameAct(act) }), act, opened, desks, doing)
   return isRefusal(answer) ? answer.code : 'done'
 }

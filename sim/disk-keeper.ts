@@ -45,6 +45,7 @@ export class DiskKeeper {
     const { disk } = this
     if (disk === null || disk.fault !== null || this.#box.isDead) return after(() => undefined)
     disk.fault = how
+    disk.kept = false
     const marker: DiskFault = { kind: 'disk', how, at: 0, node: 0, ms: 0 }
     for (const host of this.#machine.hosts) host.open(marker)
     disk.onDeath = () => {

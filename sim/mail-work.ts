@@ -48,7 +48,9 @@ async function release(runtime: Runtime, id: string): Promise<string> {
     { ...place, act: null, trace: null, cwd: '/' },
     { id, read: null },
   )
-  return isRefusal(released) ? released.code : 'released'
+  if (isRefusal(released)) return released.code
+  // A draft that was thrown away is not sent: the answer says what became of it.
+  return released.status === 'declined' ? 'declined' : 'released'
 }
 
 /** Twice at once, as two hooks of one program: each message is told once. */

@@ -40,7 +40,8 @@ export type Shared = {
   /** Lets the checker read what is new in the log. */
   check: () => void
   rerun: (count: number) => void
-  beat: (node: NodeId, until: number) => void
+  /** `unsure`: it reported a fault, and may be there all the same, by a clock that is set back. */
+  beat: (node: NodeId, until: number, how: 'sure' | 'unsure') => void
 }
 
 type Attempt = 'whole' | 'failed' | 'unknown'
@@ -214,8 +215,12 @@ export class NodeStore implements Store {
     const attempt = this.#attempt()
     return this.#travel(async () => {
       if (attempt === 'failed') throw new InjectedFault('the commit failed')
-      await this.#beat(node, ttlMs)
-      this.#shared.beat(node, this.#shared.scheduler.wall + ttlMs)
+      const until = this.#shared.scheduler.wall + ttlMs
+      await this.#beat(node, ttlMs).catch((error: unknown) => {
+        if (error instanceof StoreUnavailable) this.#shared.beat(node, until, 'unsure')
+        throw error
+      })
+      this.#shared.beat(node, this.#shared.scheduler.wall + ttlMs, 'sure')
       if (attempt === 'unknown') throw new InjectedFault('nobody knows whether the commit was made')
     }, true)
   }

@@ -97,7 +97,10 @@ export class World {
       fail: checker.fail,
       check: checker.check,
       rerun: (reruns) => this.#reran(reruns),
-      beat: (node, until) => void checker.ledger.leases.set(node, until),
+      beat: (node, until, how) => {
+        const { leases } = checker.ledger
+        leases.set(node, how === 'sure' ? until : Math.min(until, leases.get(node) ?? until))
+      },
     }
     this.#clients = new Clients(plan, this)
     this.#deskClients = new DeskClients(plan, this)

@@ -85,7 +85,8 @@ export function instrument(
     // In braces: what begins with a parenthesis would belong to the line before.
     if (!/^(Call|Await|Assignment|Update|Chain)Expression$/.test(what)) return `{ ${inner} }`
     const id = add(node, inFunction, { kind: 'statement left out', text: '' })
-    return `if (!$mutants.seen(${id})) { ${inner} }`
+    // In braces: an `else` that follows belongs to the `if` around it.
+    return `{ if (!$mutants.seen(${id})) { ${inner} } }`
   }
 
   const emitBody = (node: Node, inner: string): string => {

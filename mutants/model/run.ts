@@ -30,8 +30,11 @@ export async function runModel(
   const tests = files === null ? [] : findTests(root, files)
   const killed = new Map<number, string>()
   const ids = files === null ? {} : { MUTANTS_IDS: all.map(({ id }) => id).join() }
-  for (const line of await runTogether(root, tests, ids))
-    for (const [id, by] of line.killed) killed.set(id, by)
+  const shards = tests.length === 1 ? ['1/1'] : ['1/2', '2/2']
+  const lines = await Promise.all(
+    shards.map((shard) => runTogether(root, [...tests, `--shard=${shard}`], ids)),
+  )
+  for (const line of lines.flat()) for (const [id, by] of line.killed) killed.set(id, by)
   const fixed = all.filter(({ isStatic }) => isStatic)
   const tried = new Set(fixed.slice(0, fixedMax))
   const progress = startProgress(tried.size, 'mutants of tables')

@@ -10,8 +10,15 @@ import { clientSessions, mailId } from '../mail-work.ts'
 import type { Ledger } from '../ledger.ts'
 import type { Facts } from './facts.ts'
 
-/** What it is asked about: the session that was picked, and the names of drafts. */
-export type DeskAsk = { act: DeskAct; picked: (n: number) => string; draft: (n: number) => string }
+/** What it is asked about: the session that was picked, the names of drafts, the question, once it is known. */
+export type DeskAsk = {
+  act: DeskAct
+  /** Its id: a second try has the same. */
+  name: string
+  picked: (n: number) => string
+  draft: (n: number) => string
+  question: () => string | null
+}
 type State = { ledger: Ledger; facts: Facts; queuedMax: number; agentsMax: number }
 type Judge = (state: State, ask: DeskAsk) => string[]
 
@@ -28,11 +35,24 @@ const takesInput = ({ ledger, queuedMax }: State, session: SessionId): string =>
 const say = ({ a, b }: DeskAct): string => writeTask(9, `desk ${a} ${b}`)
 const nameHired = (a: number, b: number): string => `agent_desk-${a % 3}-${b % 2}`
 
-/** A draft is there, was sent or thrown away, or never was. */
-function judgeDraft({ ledger, facts }: State, id: string, answers: string[]): string[] {
-  const known = facts.drafts.has(id) || ledger.mail.get(id) !== undefined
-  if (!known) return ['message_unknown']
-  return [...answers, 'message_already_sent', 'message_taken', 'message_unknown', 'done']
+/** What is with that id: nothing, a draft, what was made of it. */
+function findMail({ ledger, facts }: State, id: string): 'none' | 'draft' | 'declined' | 'waiting' | 'taken' {
+  const letter = ledger.mail.get(id)
+  const opened = facts.openedBy.get(id)
+  const turn = opened === undefined ? undefined : ledger.turns.get(opened)
+  // Cancelled before it began, it was never read.
+  const isUnread = turn?.state === 'ended' && turn.epoch === 0
+  if (facts.declined.has(id) || isUnread) return 'declined'
+  if (letter !== undefined) return letter.state === 'waiting' ? 'waiting' : 'taken'
+  return facts.drafts.has(id) ? 'draft' : 'none'
+}
+
+/** A draft can be changed by its owner and by a person. */
+function judgeChange(state: State, id: string, by: SessionId | null): string[] {
+  const found = findMail(state, id)
+  if (found === 'none') return ['message_unknown']
+  if (by !== null && state.facts.drafts.get(id) !== by) return ['message_not_yours']
+  return [found === 'draft' ? 'done' : 'message_already_sent']
 }
 
 const judges: { readonly [K in (typeof deskDeeds)[number]]: Judge } = {
@@ -41,62 +61,73 @@ const judges: { readonly [K in (typeof deskDeeds)[number]]: Judge } = {
     // One that was deleted can come back, and may have sessions below it.
     return b % 3 === 0 && !state.facts.sessions.has(picked(b) as SessionId) ? ['session_unknown'] : ['done']
   },
-  fork: (state, { act }) => ifThere(state, main(act.a), ['done', 'bad_input', 'session_busy']),
+  // With nothing said yet, nobody can go back.
+  fork: (state, { act }) => ifThere(state, main(act.a), act.b % 3 === 0 ? ['done'] : ['done', 'bad_input']),
   archive: ({ facts }, { act, picked }) =>
     facts.sessions.has(picked(act.a) as SessionId) ? ['done'] : ['session_unknown'],
   rename: (state, { act, picked }) => ifThere(state, picked(act.a), ['done']),
   adopt(state, { act: { a, b }, picked }) {
-    const parent = b % 4 === 0 ? null : picked(b)
-    const wrong = parent !== null && (isGone(state, parent) || parent === picked(a))
-    // Somebody below it cannot be above it.
-    return wrong || isGone(state, picked(a))
-      ? ['session_unknown', 'bad_input', 'done']
-      : ['done', 'bad_input']
+    const [own, parent] = [picked(a), b % 4 === 0 ? null : picked(b)]
+    const { sessions, deleted, parents } = state.facts
+    if (!sessions.has(own as SessionId)) return ['session_unknown']
+    // Somebody below it cannot be above it. One that is put away is found first.
+    let above = parent as SessionId | null
+    for (let steps = 0; above !== null && above !== own && steps < 100; steps += 1)
+      above = parents.get(above) ?? null
+    const isUnknown = parent !== null && parent !== own && deleted.has(parent as SessionId)
+    return [isUnknown ? 'session_unknown' : above === own ? 'bad_input' : 'done']
   },
   cancel: (state, { act }) => ifThere(state, main(act.a), ['done']),
   say(state, { act, picked }) {
     const session = act.b % 2 === 0 ? client(act.a) : (picked(act.a) as SessionId)
     const known = state.ledger.mail.get(`said-${act.b}`)
-    if (known !== undefined) return ['done', 'message_already_sent', 'message_not_yours']
+    if (known !== undefined)
+      return [known.text === say(act) && known.to === session ? 'done' : 'message_already_sent']
     return ifThere(state, session, [act.b % 3 === 0 ? 'done' : takesInput(state, session)])
   },
-  insist(state, { act }) {
+  insist(state, { act, name }) {
     const session = main(act.a)
     // Tried again with its id, it is what it was.
-    const before = [...state.ledger.mail.letters.values()].some(({ text }) => text === say(act))
-    const again = before ? ['done', 'message_already_sent'] : []
+    if (state.ledger.mail.get(name) !== undefined) return ['done']
     const isBusy = state.ledger.listLive(session).size > 0
     const full = takesInput(state, session) === 'queue_full' ? ['queue_full'] : []
-    return [...again, ...ifThere(state, session, isBusy ? [...full, 'session_busy'] : ['done'])]
+    return ifThere(state, session, isBusy ? [...full, 'session_busy'] : ['done'])
   },
   shout: () => ['too_large'],
   look: (_, { act }) => (act.a % 2 === 0 ? ['session_ambiguous'] : ['call_unknown']),
   draft(state, { act, draft }) {
-    const id = draft(act.b % 3)
-    const owner = state.facts.drafts.get(id)
-    if (owner === undefined) return ['done']
-    return owner === client(act.a) ? ['done', 'message_already_sent'] : ['message_not_yours']
+    const found = judgeChange(state, draft(act.b % 3), client(act.a))
+    return found[0] === 'message_unknown' ? ['done'] : found
   },
-  revise: (state, { act, draft }) => judgeDraft(state, draft(act.a % 3), ['done']),
-  release: (state, { act, draft }) =>
-    judgeDraft(state, draft(act.a % 3), ['done', 'session_unknown', 'queue_full']),
-  releaseStale: (state, { act, draft }) => judgeDraft(state, draft(act.a % 3), ['message_changed']),
+  revise: (state, { act, draft }) => judgeChange(state, draft(act.a % 3), null),
+  release(state, { act, draft }) {
+    const id = draft(act.a % 3)
+    const found = findMail(state, id)
+    if (found === 'none') return ['message_unknown']
+    const target = state.facts.draftTargets.get(id) ?? null
+    return found === 'draft' && target !== null && isGone(state, target) ? ['session_unknown'] : ['done']
+  },
+  // Only a draft can have been changed.
+  releaseStale(state, { act, draft }) {
+    const found = findMail(state, draft(act.a % 3))
+    return [found === 'none' ? 'message_unknown' : found === 'draft' ? 'message_changed' : 'done']
+  },
   decline(state, { act: { a, b }, draft }) {
-    const id = b % 2 === 0 ? draft(a % 3) : mailId(a % 8)
-    return judgeDraft(state, id, ['done', 'message_taken'])
+    const found = findMail(state, b % 2 === 0 ? draft(a % 3) : mailId(a % 8))
+    return [found === 'none' ? 'message_unknown' : found === 'taken' ? 'message_taken' : 'done']
   },
-  steal(state, { act, draft }) {
-    const owner = state.facts.drafts.get(draft(act.b % 3))
-    if (owner === undefined) return ['message_unknown']
-    return owner === client(act.a) ? ['done', 'message_already_sent'] : ['message_not_yours']
-  },
-  take(state, { act: { a, b } }) {
+  steal: (state, { act, draft }) => judgeChange(state, draft(act.b % 3), client(act.a)),
+  take(state, { act: { a, b }, name }) {
     const session = b % 2 === 0 ? client(a) : main(a)
-    const id = mailId(a)
-    const letter = state.ledger.mail.get(id)
-    if (b % 3 === 0 && letter?.to !== session) return ['message_unknown', 'done']
-    if (b % 3 === 0 && letter?.state !== 'waiting') return ['message_taken', 'done']
-    return ['done', ...(isGone(state, session) ? ['session_unknown'] : []), takesInput(state, session)]
+    const waiting = state.ledger.mail.waiting.filter(({ to }) => to === session)
+    if (state.ledger.mail.acts.has(name)) return ['done']
+    if (isGone(state, session)) return ['session_unknown']
+    if (b % 3 === 0) {
+      const letter = state.ledger.mail.get(mailId(a))
+      if (letter?.to !== session) return ['message_unknown']
+      if (letter.state !== 'waiting') return ['message_taken']
+    } else if (waiting.length === 0) return ['done']
+    return [b % 2 === 0 ? 'done' : takesInput(state, session)]
   },
   hire({ facts, agentsMax }, { act: { a, b } }) {
     // The same id again: the same agent, or another one, for which it cannot be used.
@@ -116,10 +147,14 @@ const judges: { readonly [K in (typeof deskDeeds)[number]]: Judge } = {
   },
   // One that is not over cannot be seen; one that is not there is no refusal.
   see: (_, { act }) => (act.a % 4 === 0 ? ['done'] : ['done', 'bad_input']),
-  answer({ facts }) {
-    const asked = [...facts.questions.values()]
-    const answered = asked.includes('answered') ? ['question_answered'] : []
-    return ['done', 'question_unknown', ...answered]
+  // The same answer again is no refusal; who answered what is not asked here.
+  answer({ facts, ledger }, { question }) {
+    const id = question()
+    const asked = id === null ? undefined : facts.questions.get(id)
+    if (id === null) return []
+    if (asked === undefined) return ['question_unknown']
+    if (asked.isAnswered) return ['done', 'question_answered']
+    return [asked.turn !== null && ledger.turn(asked.turn).state === 'running' ? 'done' : 'call_ended']
   },
 }
 

@@ -72,9 +72,11 @@ export class MailAsks {
     const id = mailId(act.id)
     return () => {
       const letter = this.#ledger.mail.get(id)
-      if (letter !== undefined) return [act.draft === true ? 'released' : 'sent', 'message_already_sent']
+      const isDeclined = this.#facts.declined.has(id)
+      if (act.draft === true && isDeclined) return ['declined']
+      if (letter !== undefined) return [act.draft === true ? 'released' : 'sent']
       if (this.#facts.deleted.has(session)) return ['session_unknown']
-      return act.draft === true ? ['released', 'message_taken'] : ['sent']
+      return act.draft === true ? ['released'] : ['sent']
     }
   }
 }

@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { DamagedRow } from '../model/damaged-row.ts'
 import type { Millis } from '../model/id.ts'
 import type { Lists } from '../runtime/kernel/lists-port.ts'
-import type { Cleaner, EventPage, Store } from '../runtime/kernel/store-port.ts'
+import type { Cleaner, Due, EventPage, Store } from '../runtime/kernel/store-port.ts'
 import { CommitQueue, type QueueOptions } from './commit-queue.ts'
 import { selectEntriesGently } from './entries.ts'
 import { prepareFacts } from './fact-statements.ts'
@@ -32,6 +32,8 @@ export type SqliteStore = OpenStore
 /** Where nothing has to be taken out of events. */
 export const cleanAlready: Cleaner = { clean: () => null, inspect: () => Promise.resolve(null) }
 
+const nothingDue: Due = { calls: [], sessions: [], next: null, turns: [], lost: [] }
+
 export function sqliteStore({ directory, onDamage = () => undefined, ...given }: SqliteOptions): SqliteStore {
   const files = openFiles(directory, onDamage)
   const { now } = given
@@ -56,6 +58,8 @@ export function sqliteStore({ directory, onDamage = () => undefined, ...given }:
       const page = await reads.read(after, filter, limit)
       return queue.outage.isOver() ? page : cutPage(page, queue.seq)
     },
+    // Nothing can be done about it, and what opened it may not be in the log.
+    due: async (...given) => (queue.outage.isOver() ? reads.due(...given) : nothingDue),
     lists: prepareLists(reader),
     get db() {
       return queue.writer.db
