@@ -4,7 +4,16 @@
  * reports that it could not be made durable; it was kept, or it was not. Torn: the machine dies while a commit
  * is being written, and the log is opened from copies of its files in which the last commit is cut off somewhere.
  */
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, truncateSync } from 'node:fs'
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+  truncateSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
@@ -68,12 +77,24 @@ export class Disk {
     copyFileSync(log ?? '', join(left, 'tieline.db'))
     copyFileSync(ahead ?? '', join(left, 'tieline.db-wal'))
     // Where the file did not grow, the commit went to places in it that were free: it is there as a whole.
-    this.kept = after <= before
-    if (!this.kept) truncateSync(join(left, 'tieline.db-wal'), before + this.#draw(after - before))
+    if (after > before) truncateSync(join(left, 'tieline.db-wal'), before + this.#draw(after - before))
+    // What is cut off may also be what SQLite wrote behind the commit to fill a sector.
+    this.kept = this.#lastIn(left) === this.#lastIn(this.directory)
     this.directory = left
     this.fault = null
     this.onDeath()
     throw new InjectedFault('the machine died while it wrote')
+  }
+
+  /** Of a copy: who opens a log for the first time tidies it up. */
+  #lastIn(directory: string): unknown {
+    const copy = join(this.#root, 'copy')
+    cpSync(directory, copy, { recursive: true })
+    const db = new DatabaseSync(join(copy, 'tieline.db'))
+    const row = db.prepare('select max(seq) as seq from log').get()
+    db.close()
+    rmSync(copy, { recursive: true })
+    return row?.['seq']
   }
 
   remove(): void {

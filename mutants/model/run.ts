@@ -38,11 +38,15 @@ export async function runModel(
   const fixed = all.filter(({ isStatic }) => isStatic)
   const tried = new Set(fixed.slice(0, fixedMax))
   const progress = startProgress(tried.size, 'mutants of tables')
-  for (const [done, mutant] of [...tried].entries()) {
-    const by = await runAlone(root, mutant)
-    if (by !== null) killed.set(mutant.id, by)
-    progress.show(done + 1, '')
+  const waiting = [...tried]
+  const tryFixed = async (): Promise<void> => {
+    for (let mutant = waiting.pop(); mutant !== undefined; mutant = waiting.pop()) {
+      const by = await runAlone(root, mutant)
+      if (by !== null) killed.set(mutant.id, by)
+      progress.show(tried.size - waiting.length, '')
+    }
   }
+  await Promise.all([tryFixed(), tryFixed()])
   progress.end()
   const counted = all.filter((mutant) => !mutant.isStatic || tried.has(mutant))
   return counted.map((mutant) => ({ mutant, killedBy: killed.get(mutant.id) ?? null }))
@@ -74,8 +78,11 @@ async function runTogether(
 }
 
 /** A table is made once, when its module is loaded: its mutant needs a process of its own. */
-async function runAlone(root: string, { id }: Mutant): Promise<string | null> {
-  const ran = await runProgram(root, [...vitest, '--bail=1'], oneMsMax, { MUTANTS_ACTIVE: String(id) })
+async function runAlone(root: string, { id, file }: Mutant): Promise<string | null> {
+  const near = findTests(root, new Set([file]))
+  const ran = await runProgram(root, [...vitest, ...near, '--bail=1'], oneMsMax, {
+    MUTANTS_ACTIVE: String(id),
+  })
   if (ran.late) return 'the time limit'
   return ran.code === 0 ? null : (/FAIL +(.*)/.exec(ran.output)?.[1] ?? 'it does not load')
 }

@@ -22,8 +22,11 @@ const msMin = 2000
 /** They measure how the time grows, which says nothing while a switch is asked at every step. */
 const measured = /linear|times as long|takes about/
 
-/** A slow test tries only mutants of the file that it is next to, unless that file has no test of its own. */
-const quickMs = 250
+/**
+ * Where a mutant's file has a test of its own, the tests of other files try it only for so long, the quickest
+ * first.
+ */
+const farMsMax = 150
 
 const nameOf = (file: string): string => file.replace(/^.*\//, '').replace(/(\.test)?\.ts$/, '')
 
@@ -89,8 +92,11 @@ export default class MutantRunner extends TestRunner {
     const before = new Set(mutantSwitch.killed.keys())
     for (const id of asked) {
       if (mutantSwitch.killed.has(id) || this.#wanted?.has(id) === false) continue
+      let leftMs = farMsMax
       for (const test of known) {
-        if (!test.asked.has(id) || !this.#isNear(test, id) || !(await fails(test, id))) continue
+        if (!test.asked.has(id)) continue
+        if (!this.#isNear(test, id) && (leftMs -= test.ms) < 0) break
+        if (!(await fails(test, id))) continue
         mutantSwitch.killed.set(id, test.name)
         break
       }
@@ -100,9 +106,9 @@ export default class MutantRunner extends TestRunner {
     appendFileSync(this.#out, `${JSON.stringify(line)}\n`)
   }
 
-  #isNear({ file, ms }: Known, id: number): boolean {
+  #isNear({ file }: Known, id: number): boolean {
     const own = this.#files.get(id) ?? ''
-    return ms < quickMs || file.startsWith(own) || !this.#tests.has(own)
+    return file.startsWith(own) || !this.#tests.has(own)
   }
 }
 

@@ -22,7 +22,7 @@ import { assertOurs, commit, isOurs } from '../kernel/commit.ts'
 import { forgetTime } from '../kernel/kept-time.ts'
 import type { Runtime } from './runtime.ts'
 import type { Key, Tx } from '../kernel/store-port.ts'
-import { currentFacts, turnProgress, type Running } from '../kernel/running.ts'
+import { countSpent, currentFacts, turnProgress, type Running } from '../kernel/running.ts'
 import { readRecorded } from '../kernel/recorded.ts'
 import { nothingNext, takeNext, type Next } from './next-turn.ts'
 
@@ -60,9 +60,11 @@ export const finishTurn = (
         ? await findHeir(tx, facts.turn)
         : null
     const next = await takeNext(runtime, tx, running.session, note)
+    // What its driver left running may have recorded more while the end was on its way.
+    const whole = { ...result, tokensUsed: Math.max(result.tokensUsed, countSpent(running)) }
     tx.append(
       ...buffered,
-      ...endTurn(facts, below, result, localProgress(runtime), tx.now, runtime.limits, heir),
+      ...endTurn(facts, below, whole, localProgress(runtime), tx.now, runtime.limits, heir),
       ...next.events,
     )
     return next

@@ -153,6 +153,41 @@ test('a step was lost whose commit was under way when its turn ended', async () 
   expect((await w.events('turn.ended')).map(({ event }) => event.tokensUsed)).toEqual([20])
 })
 
+test('a step that was recorded while the end of its turn was on its way was not charged', async () => {
+  const clock = virtualClock()
+  const store = sqliteStore({ directory: ':memory:', now: () => clock.now() })
+  const transact = store.transact.bind(store)
+  let isEnding = false
+  store.transact = async (keys, work) => {
+    // The end of the turn takes long to get there, and is passed by the step.
+    if (isEnding) {
+      isEnding = false
+      await clock.sleep(500)
+    }
+    return transact(keys, work)
+  }
+  const driver: Driver = {
+    async run(_, steps) {
+      await use(steps, 'model', 'one', 20)
+      steps
+        .step('summary', 'm', {}, async () => {
+          await clock.sleep(100)
+          return { value: { text: '', entries: 0 }, usage: { input: 7, output: 0, estimated: false } }
+        })
+        .then(() => steps.tool('mark', {}))
+        .catch(() => undefined)
+      await steps.tool('mark', { first: true })
+      isEnding = true
+      return done
+    },
+  }
+  const w = await world({ agents: { a: { driver } }, tools: [mark], store, clock })
+  await w.run('a', 'go')
+  await w.pass(3000)
+  expect((await w.events('step.ended')).map(({ event }) => event.kind)).toContain('summary')
+  expect((await w.events('turn.ended')).map(({ event }) => event.tokensUsed)).toEqual([27])
+})
+
 test('a turn that another ended while the store could not write was charged 0 tokens', async () => {
   const driver: Driver = {
     async run(_, steps) {
