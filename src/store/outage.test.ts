@@ -188,6 +188,21 @@ test('R2: a caller was told of an end whose commit had failed, because it was in
   expect((await store.event(2))?.event.session).toBe('ses_unsure')
 })
 
+test('nothing is due whose opening nobody can read yet', async () => {
+  const directory = scratch()
+  const { store, later } = opened(directory)
+  onTestFinished(() => store.close())
+  await append(store, created('ses_kept'))
+  const [file, away] = [join(directory, 'tieline.db'), join(directory, 'away.db')]
+  renameSync(file, away)
+  await catchRefusal(append(store, sent('ses_kept', 'turn_unsure')))
+  expect(await store.due(0, 10)).toEqual({ calls: [], sessions: [], next: null, turns: [], lost: [] })
+  renameSync(away, file)
+  later()
+  await append(store, created('ses_after'))
+  expect((await store.due(0, 10)).sessions).toEqual(['ses_kept'])
+})
+
 test('the file that commits go to first is deleted while it is in use: nobody is told yes', async () => {
   const directory = scratch()
   const { store } = opened(directory)

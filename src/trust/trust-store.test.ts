@@ -10,6 +10,7 @@ import {
   listTrusted,
   readTrusted,
   rememberTrusted,
+  trustedFile,
 } from './trust-store.ts'
 
 const reach = { runs: [], sends: [], keys: [], writes: [] }
@@ -51,6 +52,14 @@ test('agreements do not overwrite each other, and are taken back one by one', ()
   expect(forgetTrusted(store, '/a/tieline.toml')).toBe(false)
   expect(readTrusted(store, '/a/tieline.toml')).toBe(null)
   expect(readTrusted(store, '/b/tieline.toml')).not.toBe(null)
+})
+
+test('an agreement that lies in the place of another counts for neither', () => {
+  const store = makeStore()
+  rememberTrusted(store, { file: '/a/tieline.toml', files, reach, at: 1 })
+  renameSync(trustedFile(store, '/a/tieline.toml'), trustedFile(store, '/b/tieline.toml'))
+  expect(readTrusted(store, '/a/tieline.toml')).toBe(null)
+  expect(readTrusted(store, '/b/tieline.toml')).toBe(null)
 })
 
 test('a process that has the token of a session or a turn acts for an agent; the user does not', () => {

@@ -3,6 +3,8 @@
  * the outcome of the first try.
  */
 import { expect, test } from 'vitest'
+import { takeClientTurn } from '../turns/claim.ts'
+import { cancel } from '../turns/ending.ts'
 import { world, type WorldOptions } from '../../../test/kits/world.ts'
 import {
   use,
@@ -163,4 +165,21 @@ test('a turn that is taken up after its deadline has the time to read its record
   })
   const after = await world({ ...coder, store: slow, clock: w.clock })
   expect(await retry(after, 'ended')).toMatchObject({ outcome: 'completed', output: 'did it' })
+})
+
+test('R6: two find a lost turn that was told to stop, at once: it ends once', async () => {
+  const slow: WorldOptions = {
+    agents: { coder: { script: async (turn) => (await w.clock.sleep(20_000, turn.signal), 'at last') } },
+  }
+  const w = await mortal(slow)
+  void w.exchange.useTool(await client(w), 'sub_agent', ask, use()).catch(() => undefined)
+  await w.rest()
+  kill(w)
+  const { runtime } = (await world({ ...slow, store: w.store, clock: w.clock })).node
+  const [turn] = await w.store.turns({ session: 'ses_client-test' }, 10)
+  if (turn === undefined) throw new Error('the client has no turn')
+  await cancel(runtime, turn.id, 'cancelled', 'asked by the user')
+  await Promise.all([takeClientTurn(runtime, turn.id), takeClientTurn(runtime, turn.id)])
+  const ended = (await w.events('turn.ended')).filter(({ event }) => event.turn === turn.id)
+  expect(ended.map(({ event }) => event.outcome)).toEqual(['cancelled'])
 })
