@@ -138,6 +138,7 @@ async function take(browser: Browser, views: Record<string, string>): Promise<st
         if (only !== '' && !name.startsWith(only)) continue
         await page.goto(`${served.url}/${hash}`)
         await page.waitForLoadState('networkidle').catch(() => undefined)
+        await page.locator('.loading').first().waitFor({ state: 'hidden' })
         await page.waitForTimeout(500)
         const over = Number(await page.evaluate('document.documentElement.scrollWidth - innerWidth'))
         if (over > 0) wide.push(`${name} at ${shape}: ${over} px wider than the window`)

@@ -47,6 +47,14 @@ test('every page of docs/ is in its index', () => {
   expect(inDocs.filter((name) => name !== 'README.md' && !index.includes(`(${name})`))).toEqual([])
 })
 
+test('every variable that telemetry reads is described', () => {
+  const settings = read('src/views/telemetry-settings.ts')
+  const named = new Set(Array.from(settings.matchAll(/'(OTEL_[A-Z_]+)'/g), ([, name = '']) => name))
+  const page = read('docs/telemetry.md')
+  expect([...named].filter((name) => !page.includes(name))).toEqual([])
+  expect(named.size).toBeGreaterThan(10)
+})
+
 test('the references describe nothing that the server does not have', async () => {
   const made = await makeReferences()
   for (const name of ['tools.md', 'http.md'] as const) {
