@@ -1,5 +1,5 @@
 /** A real opencode with our plugin and a scripted model, in an empty home, driven over its own HTTP API. */
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import {
   copyFileSync,
   cpSync,
@@ -17,6 +17,7 @@ import { fileURLToPath } from 'node:url'
 import type { OpencodeMessage, OpencodeSession } from '../src/adapters/opencode/opencode-api.ts'
 import { trustText } from '../test/kits/trust.ts'
 import { installPackage } from './agents/install.ts'
+import { buildOnce } from './agents/process.ts'
 
 export const version = '1.18.33'
 export const agentName = 'opencode'
@@ -170,7 +171,7 @@ function prepare(home: string, directory: string, model: string, secret: string)
   mkdirSync(installed, { recursive: true })
   copyFileSync(join(root, 'package.json'), join(installed, 'package.json'))
   symlinkSync(join(root, 'node_modules'), join(installed, 'node_modules'))
-  execFileSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] })
+  buildOnce()
   for (const folder of ['bin', 'dist'])
     cpSync(join(root, folder), join(installed, folder), { recursive: true })
   const text = [

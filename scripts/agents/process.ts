@@ -1,5 +1,5 @@
 /** Runs an agent program in a home of its own, as a user's shell would, and ends all that it started. */
-import { spawn, type ChildProcess } from 'node:child_process'
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -15,6 +15,15 @@ export type Running = {
   ended: Promise<Ran>
   /** To the whole group: shims leave their native child behind otherwise. */
   signal(name: NodeJS.Signals): void
+}
+
+/** Builds our program, unless whoever started this has done so. */
+export function buildOnce(): void {
+  if (process.env['TIELINE_BUILT'] === '1') return
+  execFileSync('npm', ['run', '--silent', 'build'], {
+    cwd: projectRoot,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
 }
 
 /** Our own program, as `npm run build` made it, on the PATH of that home. */

@@ -2,7 +2,6 @@
  * One home in which all five programs are installed as a user would have them: our entries written by
  * `tieline init`, our program on the PATH, and a server that the first of them starts.
  */
-import { execFileSync } from 'node:child_process'
 import {
   existsSync,
   mkdirSync,
@@ -14,10 +13,9 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { tielineClient, type TielineClient } from '../../src/client/client.ts'
 import { fakeModel, type FakeModel, type FakeRequest, type FakeTool } from '../../test/kits/fake-model.ts'
-import { cleanEnv, putTieline, startProcess, type Ran } from './process.ts'
+import { buildOnce, cleanEnv, putTieline, startProcess, type Ran } from './process.ts'
 import { agentPrograms, type AgentPlace, type AgentProgram } from './programs.ts'
 
 export const secret = 'tangerine'
@@ -40,8 +38,7 @@ export async function openWorld(): Promise<World> {
     toolRoundsMax: 100,
   })
   const place = { home, model: fake.url }
-  const root = fileURLToPath(new URL('../..', import.meta.url))
-  execFileSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] })
+  buildOnce()
   putTieline(home)
   mkdirSync(join(home, '.config', 'tieline'), { recursive: true })
   writeFileSync(join(home, '.config', 'tieline', 'tieline.toml'), configuration)

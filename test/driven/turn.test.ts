@@ -109,3 +109,16 @@ test('a replay leaves the turns of driven agents out, and compares all others', 
   const { call_id: id } = await call('say hi')
   expect(await served.line.log.replay(id)).toMatchObject({ equal: true, turns: [] })
 })
+
+test.each([
+  ['the size of its context', 'use 5000'],
+  ['its text', `say ${'many words '.repeat(600)}`],
+])('a budget ends a prompt in the middle, as soon as %s shows that it is spent', async (_by, line) => {
+  const { call, processes } = await driveFake()
+  const answer = await call(`say begun\n${line}\nwait 60000\nsay never`, { max_tokens: 2000 })
+  expect(answer).toMatchObject({ outcome: 'budget_exhausted', output: expect.stringMatching(/^begun/) })
+  expect(answer.output).not.toContain('never')
+  expect(answer.errors.join()).toMatch(/stopped after about \d+ tokens, and \d+ were left/)
+  expect(answer.tokens_used).toBeGreaterThan(2000)
+  await vi.waitFor(() => expect(processes()).toEqual([]))
+})

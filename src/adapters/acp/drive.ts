@@ -82,9 +82,10 @@ export function driveAgents(deps: DriverDeps): DrivenAgents {
         },
       )
       signal.throwIfAborted()
-      return spoken.error === null
-        ? { outcome: 'completed', output: spoken.text, error: null, iterations: 1 }
-        : { outcome: 'failed', output: spoken.text, error: spoken.error, iterations: 1 }
+      const { text: output, error } = spoken
+      if (error === null) return { outcome: 'completed', output, error, iterations: 1 }
+      const outcome = error.startsWith('budget_exhausted') ? 'budget_exhausted' : 'failed'
+      return { outcome, output, error, iterations: 1 }
     },
   }
   return {

@@ -18,6 +18,8 @@ const entriesMax = 100
 export type Watched = {
   say: (text: string) => void
   seen: (step: SeenStep) => void
+  /** The size of its context in tokens; null where it does not say. */
+  holds(tokens: number | null): void
 }
 
 export type Observer = {
@@ -40,7 +42,7 @@ const mergeTool = (update: Record<string, unknown>, before: Known | undefined): 
 
 /** `prefix` tells the steps of one prompt from those of another. */
 export function createObserver(
-  { say, seen }: Watched,
+  { say, seen, holds }: Watched,
   titles: ReadonlyMap<string, string>,
   prefix: string,
 ): Observer {
@@ -90,7 +92,7 @@ export function createObserver(
           })
         case 'usage_update':
           cost = readCost(update)
-          return
+          return holds(typeof update['used'] === 'number' ? update['used'] : null)
         default:
           // Thoughts, commands and modes are its own.
           return

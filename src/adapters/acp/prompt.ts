@@ -4,6 +4,7 @@ import type { Json } from '../../model/json.ts'
 import { isRecord } from '../../model/json.ts'
 import { countGently, type CountTokens } from '../../model/text.ts'
 import type { Clock, Steps, TurnInput } from '../../runtime/kernel/ports.ts'
+import { BudgetSpent, watchBudget } from './budget.ts'
 import { createObserver, describeInput, type Observer } from './observe.ts'
 import { ruleOn } from '../../model/permission.ts'
 import { chooseOption, readOptions } from './permission.ts'
@@ -35,13 +36,20 @@ export async function runPrompt(
 ): Promise<{ value: Spoken; usage: Usage }> {
   steps.steering?.begin()
   let asked = first
+  const over = new AbortController()
+  const stopped = AbortSignal.any([signal, over.signal])
+  const budget = watchBudget(steps.tokensLeft(), await countGently(deps.count, first), deps.count, (fault) =>
+    over.abort(fault),
+  )
   const observer = createObserver(
     {
       say(text) {
         said.text += text
         steps.emit(text)
+        budget.said(text)
       },
       seen: (step) => steps.driven?.seen(step),
+      holds: (tokens) => budget.holds(tokens),
     },
     deps.titles,
     `${turn.attempt}-${agent.opened}`,
@@ -54,7 +62,7 @@ export async function runPrompt(
   try {
     for (let round = 1; ; round += 1) {
       const from = said.text.length
-      answer = await untilStopped(deps, agent, turn, steps, observer, asked, signal, end)
+      answer = await untilStopped(deps, agent, turn, steps, observer, asked, stopped, end)
       addUsage(used, await countPrompt(deps, agent, turn, answer, asked, said.text.slice(from)))
       // A word that it could not take is its next input, before its turn may end.
       const words = (await steps.steering?.take(`driven-${turn.attempt}-${round}`, true)) ?? []
@@ -62,6 +70,11 @@ export async function runPrompt(
       asked = words.join('\n\n')
       if (said.text !== '' && !said.text.endsWith('\n')) steps.emit('\n')
     }
+  } catch (fault) {
+    if (!(fault instanceof BudgetSpent) || signal.aborted) throw fault
+    // Its process is gone, so nobody will say any more what it has used.
+    const usage = { input: used.input + budget.spent(), output: used.output, estimated: true }
+    return { value: { text: said.text.trim(), error: fault.message, cost: observer.cost() }, usage }
   } finally {
     offWords?.()
   }
