@@ -22,8 +22,13 @@ test('agents that files of Claude Code and OpenCode describe can be called, each
   const agents = await load(
     project({
       'tieline.toml': config,
-      '.claude/agents/security.md':
-        '---\nname: security-reviewer\ndescription: "Looks for holes"\ntools: Read, Grep, Glob\n---\nYou look for holes.\n',
+      '.claude/agents/security.md': `---
+name: security-reviewer
+description: "Looks for holes"
+tools: Read, Grep, Glob
+---
+You look for holes.
+`,
       '.opencode/agent/docs.md':
         '---\ndescription: Writes documents\nmode: subagent\ntools:\n  bash: false\n---\nYou write documents.\n',
       '.opencode/agent/plan.md':

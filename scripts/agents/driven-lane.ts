@@ -5,6 +5,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import {
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -29,6 +30,8 @@ export type Lane = {
   fake: FakeModel
   home: string
   directory: string
+  /** How long its agent took to ask its model, as far as it was seen. */
+  startedMs: number
   client(): TielineClient
   /** Kills the server as a crash would. */
   kill(): Promise<void>
@@ -61,6 +64,7 @@ export async function openLane(): Promise<Lane> {
     fake,
     home,
     directory,
+    startedMs: 20_000,
     client() {
       if (running === null) throw new Error('no server runs')
       return running.client
@@ -94,10 +98,16 @@ async function startServer(
   for await (const chunk of child.stdout) {
     text += String(chunk)
     const url = /http:\/\/127\.0\.0\.1:\d+/.exec(text)?.[0]
-    if (url !== undefined) return { child, client: tielineClient({ url }) }
+    // With it nobody has to be told apart by the connection, which takes long on a busy machine.
+    const token = readIfThere(join(own, 'data', 'token'))
+    if (url !== undefined)
+      return { child, client: tielineClient({ url, ...(token === null ? {} : { token }) }) }
   }
   throw new Error(`the server did not start: ${text}`)
 }
+
+const readIfThere = (file: string): string | null =>
+  existsSync(file) ? readFileSync(file, 'utf8').trim() || null : null
 
 /** OpenCode asks for leave only where its configuration says so. */
 function askForShell(home: string): void {

@@ -1,10 +1,21 @@
 /** A day of work with driven agents, on a clock of our own: nothing is left of it. */
 import { readdirSync } from 'node:fs'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { expect, test, vi } from 'vitest'
 import { isRefusal } from '../../src/model/refusal.ts'
 import { driveFake } from '../kits/driven.ts'
 
 const openDescriptors = (): number => readdirSync('/proc/self/fd').length
+/** What lives after everything else was collected. */
+function liveBytes(): number {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  collect()
+  return process.memoryUsage().heapUsed
+}
+/** Events and records of ninety sessions are small; a conversation that stays has megabytes of buffers. */
+const bytesMax = 32 * 1024 * 1024
 const sessionsOfTheDay = 100
 const atOnce = 4
 
@@ -22,10 +33,12 @@ test('a hundred driven sessions leave no descriptor, process or memory behind', 
   // What is loaded at first use counts for neither side.
   await round(0, 8)
   const [descriptors, handles] = [openDescriptors(), process.getActiveResourcesInfo().length]
+  const bytes = liveBytes()
   await round(8, sessionsOfTheDay)
   // A few connections linger for a moment. What each session left behind would be ninety.
   await expect.poll(openDescriptors).toBeLessThanOrEqual(descriptors + 8)
   await expect.poll(() => process.getActiveResourcesInfo().length).toBeLessThanOrEqual(handles + 8)
+  await expect.poll(() => liveBytes() - bytes).toBeLessThanOrEqual(bytesMax)
 }, 240_000)
 
 test('persistent sessions that rest are closed, the longest first, and open again with what they kept', async () => {

@@ -3,7 +3,7 @@
  * showed. It knows no vendor, no model and no network but the MCP server that it is given.
  *
  * What it does stands in the variable FAKE_ACP, as JSON (`FakeAcp`), and in the text that it is asked: `say X`,
- * `think`, `plan`, `use TOKENS`, `edit FILE`, `run COMMAND`, `ask` (for leave), `tool NAME JSON` (of the MCP server), `wait MS`,
+ * `think`, `plan`, `use TOKENS`, `edit FILE`, `ask` (for leave), `tool NAME JSON` (of the MCP server), `wait MS`,
  * `hang`, `die`, `child` (leaves one behind), each on its own line.
  */
 import { spawn } from 'node:child_process'

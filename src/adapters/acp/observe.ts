@@ -19,7 +19,7 @@ export type Watched = {
   say: (text: string) => void
   seen: (step: SeenStep) => void
   /** The size of its context in tokens; null where it does not say. */
-  holds(tokens: number | null): void
+  holds: (tokens: number | null) => void
 }
 
 export type Observer = {
