@@ -72,6 +72,22 @@ async function checkLog(line: OpenLine): Promise<void> {
   expect(viewsEqual(line.store.db)).toEqual({ equal: true, difference: null })
 }
 
+/** How long after the end of its node's lease each turn was taken over, by the database's clock. */
+async function measureTakeovers(line: OpenLine): Promise<number[]> {
+  const listed = await line.desks.as({}).log.nodes()
+  const leases = new Map('nodes' in listed ? listed.nodes.map(({ id, until }) => [id as string, until]) : [])
+  const holders = new Map<string, string>()
+  const page = await line.store.read(0, { types: ['turn.started', 'session.claimed'] }, 1_000_000)
+  return page.events.flatMap(({ at, event }) => {
+    if (event.type !== 'turn.started' && event.type !== 'session.claimed') return []
+    const [turn, before] = [event.turn ?? '', holders.get(event.turn ?? '')]
+    holders.set(turn, event.node)
+    return event.type === 'session.claimed' && before !== undefined
+      ? [at - (leases.get(before) ?? Infinity)]
+      : []
+  })
+}
+
 describe.skipIf(postgres === null)('a cluster under load', () => {
   test('R6: the turns of a node that was killed go on elsewhere, and each call ends once', async () => {
     const url = await freshDatabase(postgres)
@@ -89,6 +105,9 @@ describe.skipIf(postgres === null)('a cluster under load', () => {
       expect(answers.filter(({ task, output }) => !output.startsWith(`${task} by `))).toEqual([])
       expect(answers.some(({ at }) => at > killedAt)).toBe(true)
     }
+    const delays = await measureTakeovers(line)
+    expect(delays.length).toBeGreaterThan(0)
+    expect(Math.max(...delays)).toBeLessThan(2000)
     await checkLog(line)
   })
 

@@ -34,6 +34,24 @@ describe.skipIf(postgres === null)('a node that loses its database', () => {
     expect(viewsEqual(store.db).equal).toBe(true)
   })
 
+  test('R2: a lost answer is found once, also where the connection is lost again meanwhile', async () => {
+    const { proxy, store } = await through(nextSchema())
+    await append(store, created('ses_a'))
+    let runs = 0
+    proxy.loseAnswerTo('ses_b')
+    const done = store.transact(keysOf('ses_b'), async (tx) => {
+      runs += 1
+      tx.append(created('ses_b'))
+    })
+    await until(() => proxy.lost() === 1)
+    // What follows when the commit was found in the log.
+    proxy.loseFlight('rollback')
+    await done
+    await until(() => proxy.lost() === 2)
+    expect(runs).toBe(1)
+    expect(await texts(store)).toEqual(['1 session.created ses_a', '2 session.created ses_b'])
+  })
+
   test('R2: a commit that never arrived is decided again, and is there once', async () => {
     const { proxy, store } = await through(nextSchema())
     await append(store, created('ses_a'))

@@ -45,6 +45,8 @@ export class GroupQueue {
   #looking: { resolve: () => void; reject: (fault: unknown) => void }[] = []
   #busy = false
   #closed = false
+  /** Of the group that was sent last, and whether its row was read: it is read once, whatever breaks then. */
+  #sent = { mark: '', isRead: false }
 
   constructor(replica: Replica, options: ClusterOptions) {
     this.#replica = replica
@@ -134,6 +136,7 @@ export class GroupQueue {
   #take(news: News): Hint[] {
     const hints: Hint[] = []
     this.#replica.take(news.rows, hints)
+    this.#sent.isRead ||= news.rows.some(({ mark }) => mark === this.#sent.mark)
     this.#replica.setLeases(news.leases)
     return hints
   }
@@ -150,8 +153,9 @@ export class GroupQueue {
         const news = await this.#begin(link, group)
         const theirs = this.#take(news)
         // R2: its keys are free again, so the commit that lost its connection is over, and the log tells how.
-        if (sent !== null && news.rows.some((row) => row.mark === mark)) {
-          await rollBack(link)
+        if (sent !== null && this.#sent.isRead) {
+          // Nothing was done in it, so nobody has to wait for its end, or mind if it breaks.
+          rollBack(link).catch(() => undefined)
           this.#options.tell()
           return this.#finish(sent, theirs)
         }
@@ -165,6 +169,7 @@ export class GroupQueue {
           rollBack(link).catch(() => undefined)
         } else {
           sent = decided
+          this.#sent = { mark, isRead: false }
           await this.#commit(link, decided, mark)
         }
         return this.#finish(decided, decided.hints)
