@@ -29,7 +29,10 @@ function configure(world: World, directory: string): void {
   )
   const file = join(world.home, '.claude.json')
   const known = JSON.parse(readFileSync(file, 'utf8')) as object
-  writeFileSync(file, JSON.stringify({ ...known, projects: { [directory]: { hasTrustDialogAccepted: true } } }))
+  writeFileSync(
+    file,
+    JSON.stringify({ ...known, projects: { [directory]: { hasTrustDialogAccepted: true } } }),
+  )
 }
 
 const openClaude = (world: World, directory: string, ...more: string[]): Terminal => {

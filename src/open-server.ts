@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { codexLink } from './adapters/codex/link.ts'
 import { hostSocket } from './adapters/host/socket.ts'
 import { lettaDoor } from './adapters/letta/serve.ts'
 import { mcpDoor, type McpDoorDeps } from './adapters/mcp/serve.ts'
@@ -40,6 +41,8 @@ export type OpenServerOptions = ServeOptions &
   Pick<ConfigOptions, 'loaded'> &
   Pick<OpenLineOptions, 'leaseMs'> & {
     limitsOfHttp?: Partial<HttpLimits>
+    /** Where Codex keeps its own files: its open sessions are told of their mail. Without it they are not. */
+    codexHome?: string
     /** Tools that only test suites of the protocol want. */
     mcpFixtures?: McpDoorDeps['fixtures']
   }
@@ -111,6 +114,7 @@ export async function openServer(options: OpenServerOptions = {}): Promise<OpenS
     const forget = await announce(dataDir, opened.url, base.auth, loaded)
     listening.resolve()
     const leaving = new AbortController()
+    const codex = joinCodex(base, line)
     void warmUp(leaving.signal)
     void warnOfOpenings(base, line).catch((fault: unknown) => warn(String(fault)))
     return {
@@ -121,6 +125,7 @@ export async function openServer(options: OpenServerOptions = {}): Promise<OpenS
       idleMs: () => opened.idleMs(),
       async close() {
         leaving.abort()
+        codex?.close()
         await forget()
         await opened.close()
         await watched.close()
@@ -214,6 +219,19 @@ const listen = (
     limits: options.limitsOfHttp ?? {},
     cwd: resolve(options.cwd ?? process.cwd()),
   })
+
+/** Windows has no such sockets. */
+const joinCodex = ({ options, loaded, warn }: Base, line: OpenLine): { close(): void } | null =>
+  options.codexHome === undefined || !loaded.config.wake.codex || process.getuid === undefined
+    ? null
+    : codexLink({
+        desks: line.desks,
+        clock: systemClock,
+        codexHome: options.codexHome,
+        uid: process.getuid(),
+        version,
+        report: (fault) => warn(`Codex: ${String(fault)}`),
+      })
 
 /** The tokenizer takes a moment to load: it is there before the first message, and delays no first answer. */
 async function warmUp(signal: AbortSignal): Promise<void> {

@@ -17,7 +17,11 @@ export type Progress = {
   toolCalls: readonly string[]
   iterations: number
 }
-export type TurnResult = Progress & Pick<EventOf<'turn.ended'>, 'outcome' | 'error' | 'entry'>
+export type TurnResult = Progress &
+  Pick<EventOf<'turn.ended'>, 'outcome' | 'error' | 'entry'> & {
+    /** The result of a call in the background, for the client whose turn this is. */
+    notice?: { about: string; text: string }
+  }
 export type ProgressOf = (turn: TurnId) => Progress | undefined
 
 /**
@@ -35,7 +39,7 @@ export function endTurn(
   heir: SessionId | null = null,
 ): Event[] {
   const { turn, session } = facts
-  const { outcome, error, toolCalls, entry, ...used } = result
+  const { outcome, error, toolCalls, entry, notice, ...used } = result
   const world = { progressOf, now, limits }
   // A client's turn has the tool's answer as its output, which is JSON and was cut by the tool: a retry must
   // be able to read it.
@@ -58,6 +62,7 @@ export function endTurn(
       entry: session.kind === 'persistent' ? entry : null,
     },
   ]
+  if (notice !== undefined) events.push(raiseNotice(turn.session, notice.about, notice.text))
   if (turn.call === null) return [...events, ...failureNotice(facts, result)]
   if (turn.call.pending)
     return [...events, callEnded(turn, outcome, error === null ? [] : [error], 'answered', result, world)]

@@ -165,3 +165,31 @@ test('two that answer each other start a resting session no more often than the 
   expect(await events('session.woken')).toHaveLength(2)
   expect(await hook('UserPromptSubmit')).toContain('too much')
 })
+
+test('the result of a call in the background starts the session that made it, once, unless it was read', async () => {
+  const { hook, wait, untilAwaited, served, cwd, events } = await open({
+    agents: { coder: { driver: 'scripted', script: [{ say: 'all is done' }] } },
+  })
+  await hook('SessionStart')
+  const desk = served.line.desks.as({ client: { name: 'claude-code', session: 'one', cwd } })
+  const begin = async (): Promise<string> => {
+    const begun = await desk.tools.use(
+      'sub_agent',
+      { agent_name: 'coder', task: 'Do it', background: true },
+      {},
+    )
+    if (isRefusal(begun)) throw new Error(begun.code)
+    return (begun.value as { call_id: string }).call_id
+  }
+  const waiting = wait()
+  await untilAwaited()
+  const call = await begin()
+  const { text } = await waiting
+  expect(text).toContain(`your call ${call} in the background has ended`)
+  expect(text).toContain('all is done')
+  expect(await events('session.woken')).toMatchObject([{ messages: [call], reason: `result of ${call}` }])
+  const read = await begin()
+  await desk.tools.use('wait_for_call', { call_id: read }, {})
+  expect(await hook('PostToolUse')).toBe('{}')
+  expect(await hook('Stop')).toBe('{}')
+})

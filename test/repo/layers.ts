@@ -202,6 +202,7 @@ const adapters = [
   'acp',
   'opencode',
   'claude-code',
+  'codex',
   'a2a',
   'host',
   'mcp',

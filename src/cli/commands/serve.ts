@@ -1,4 +1,5 @@
 /** `tieline serve`: the server in the foreground, until Ctrl-C. */
+import { homedir } from 'node:os'
 import { join } from 'node:path'
 import type { Json } from '../../model/json.ts'
 import { visibleJson } from '../../model/visible.ts'
@@ -60,6 +61,7 @@ async function runServe(input: CommandInput): Promise<number> {
   const served = await start({
     loaded: place,
     dataDir: place.dataDir,
+    codexHome: findCodexHome(input),
     host,
     port,
     onWarning: (text) => printError(input.err, text),
@@ -84,6 +86,8 @@ async function runServe(input: CommandInput): Promise<number> {
   unguard()
   return 0
 }
+
+const findCodexHome = ({ env }: CommandInput): string => env['CODEX_HOME'] || join(homedir(), '.codex')
 
 /** Nobody waits for it: a server of models may be slow, or not there yet. */
 async function warnOfModels({ err, env }: CommandInput, { config }: Place): Promise<void> {

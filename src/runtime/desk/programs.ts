@@ -26,6 +26,8 @@ export type ProgramDesk = {
   announce(client: ClientProgram, moment: Moment, prompt?: string | null): Promise<Announced | Refusal>
   /** The program has closed the session. Its mail waits until it is opened again. */
   close(client: ClientProgram, cause: string): Promise<Announced | Refusal>
+  /** What a program does now, where it does not ask for its mail itself. */
+  hear(client: ClientProgram, state: 'working' | 'idle', title: string): Promise<Announced | Refusal>
   /** Waits until there is a reason to start the session, which rests; `busy`: or to tell it while it works. */
   await(client: ClientProgram, how: { ms: number; busy: boolean }): Promise<News | Refusal>
   /** What is quiet at the moment. */
@@ -56,6 +58,13 @@ export function programDesk(parts: DeskParts, asker: Asker, gate: Gate): Program
     close: (client, cause) =>
       admitted(client, async ({ session }) => {
         await closeClient(runtime, session, cause)
+        return nothingAnnounced
+      }),
+    hear: (client, state, title) =>
+      admitted(client, async (place) => {
+        const present = await openClient(runtime, place.session, client.name)
+        if (title !== '') await nameAfter(parts, place, title)
+        hear(runtime, present, state === 'idle' ? 'resting' : 'used', false)
         return nothingAnnounced
       }),
     await: (client, how) =>

@@ -220,6 +220,8 @@ export type TurnOutcome = {
   iterations: number
   /** The output is all that counts, though it failed: what was said before it is not kept with it. */
   whole?: boolean
+  /** News for the session itself, recorded with the end of the turn. */
+  notice?: { about: string; text: string }
 }
 
 /**

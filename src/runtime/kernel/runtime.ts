@@ -62,6 +62,8 @@ export type Runtime = {
   readonly brokenOff: Set<SessionId>
   /** Clients here that wait for a client's turn: called when an activation of it could not be recorded. */
   readonly unrecordedWaiters: Map<TurnId, Set<(fault: unknown) => void>>
+  /** Calls in the background whose results their callers have read: they are not told of them. */
+  readonly readResults: Set<CallId>
   /** Programs that the user has open and that this node hears of. */
   readonly presence: Map<SessionId, Presence>
   /** Aborts when this node stops: nothing more is started or recorded. */

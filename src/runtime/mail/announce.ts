@@ -67,7 +67,9 @@ const plan = (
       const rows = lists.flat().sort((a, b) => a.createdSeq - b.createdSeq)
       const unknown = rows.flatMap(({ from }) => (from === null || agents.has(from) ? [] : [from]))
       if (unknown.length > 0) return { unknown: [...new Set(unknown)] }
-      const results = listResults((await tx.notices(session))?.texts ?? [])
+      const results = listResults((await tx.notices(session))?.texts ?? []).filter(
+        (call) => !runtime.readResults.has(call),
+      )
       const planned = planAnnouncement(
         {
           waiting: rows.map((row) => withAgent(row, agents)),

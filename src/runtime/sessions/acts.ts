@@ -105,6 +105,7 @@ async function waitThrough(
     if (ended === null) return { partial: readPartial(runtime, row.call.id) }
     if (Array.isArray(ended)) return { partial: readPartial(runtime, row.call.id), ring: ended }
     settle(ended, row)
+    noteRead(runtime, row.call.id)
     const opened = await runtime.store.event(row.openedSeq)
     return opened?.event.type === 'call.opened'
       ? { result: toResult(ended, opened.event), tool: opened.event.tool }
@@ -112,6 +113,14 @@ async function waitThrough(
   } finally {
     forget()
   }
+}
+
+/** R11: of older ones somebody is told once more. */
+const readMax = 10_000
+
+function noteRead({ readResults }: Runtime, call: CallId): void {
+  if (readResults.size >= readMax) readResults.clear()
+  readResults.add(call)
 }
 
 const waitForCall = (

@@ -87,7 +87,14 @@ export const clientDriver = (runtime: Runtime, work: Work, listener?: Listener):
       listener?.begun(answer)
       await untilEnded(runtime, call, signal)
     }
-    return { outcome: 'completed', output: JSON.stringify(answer), error: null, iterations: 0 }
+    const notice = call === null ? null : await describeResult(runtime, call)
+    return {
+      outcome: 'completed',
+      output: JSON.stringify(answer),
+      error: null,
+      iterations: 0,
+      ...(notice === null ? {} : { notice }),
+    }
   },
 })
 
@@ -103,6 +110,18 @@ export function driverOfClient(
   const asked = input.type === 'message.sent' ? input.use : undefined
   if (recorded === null || asked === undefined) return runtime.clients.get(row.id)
   return clientDriver(runtime, (running) => doAsked(runtime, running, asked))
+}
+
+/** What the client is told, which was answered when the call began. Nothing of what it has read already. */
+async function describeResult(
+  runtime: Runtime,
+  call: CallId,
+): Promise<{ about: string; text: string } | null> {
+  const found = runtime.readResults.has(call) ? null : await readEnding(runtime, call)
+  if (found === null) return null
+  const { outcome, output, errors } = found.ended
+  const said = outcome === 'completed' ? output : [...errors, output].filter((part) => part !== '').join('\n')
+  return { about: call, text: `${found.row.grant.agent}: ${outcome}\n${said}` }
 }
 
 function backgroundCall({ value }: ToolAnswer): CallId | null {

@@ -68,6 +68,7 @@ export function createRuntime(ports: RuntimePorts, rooms: HigherRooms): Runtime 
     questionWaiters: new Map(),
     brokenOff: new Set(),
     presence: new Map(),
+    readResults: new Set(),
     stopping: new AbortController(),
     drain: createDrain(),
     rooms,

@@ -228,6 +228,7 @@ async function toTurnResult(runtime: Runtime, running: Running, ended: TurnOutco
     toolCalls: [...running.toolCalls],
     tokensUsed: countSpent(running),
     tokensBelow: running.tokensBelow,
+    ...(ended.notice === undefined || outcome !== 'completed' ? {} : { notice: ended.notice }),
     entry: running.session.kind === 'persistent' ? await buildEntry(runtime, running, output, error) : null,
   }
 }
