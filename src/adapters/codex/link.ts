@@ -90,9 +90,10 @@ async function look(
   const loaded = listed.filter((id) => typeof id === 'string').slice(0, threadsMax)
   for (const id of loaded)
     if (!threads.has(id) && !aside.has(id)) {
-      const thread = await join(deps, rpc, id).catch(() => null)
+      // One that has not been asked anything yet cannot be joined: it is tried again with the next look.
+      const thread = await join(deps, rpc, id).catch(() => undefined)
       if (thread === null) aside.add(id)
-      else {
+      else if (thread !== undefined) {
         threads.set(id, thread)
         void tellForever(deps, rpc, thread).catch(deps.report)
       }

@@ -43,7 +43,8 @@ export function connectCodex(
   onNotice: (method: string, params: Json) => void,
 ): Promise<CodexRpc> {
   const ws = new WebSocket(`ws+unix://${path}:/`, { maxPayload: frameBytesMax })
-  const waiting = new Map<number, { resolve(value: Json): void; reject(error: Error): void }>()
+  type Asked = { resolve: (value: Json) => void; reject: (error: Error) => void }
+  const waiting = new Map<number, Asked>()
   const opened = Promise.withResolvers<CodexRpc>()
   const closed = Promise.withResolvers<void>()
   const fail = (fault: unknown): void => {
