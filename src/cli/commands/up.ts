@@ -84,6 +84,8 @@ back.`,
     const failed = may ? await writeAll(input, at, toWrite, adapters) : []
     const around = { env: at.env, home: at.home, dataDir }
     const isUp = may || !hasWork
+    // Some need half a minute for their first start.
+    if (isUp && !isJson) input.err.write(`Starting ${found.map(({ preset }) => preset.name).join(', ')} …\n`)
     const missing = await Promise.all(
       found.map((one) => (isUp ? checkByStarting : whyNot)(describeAgent(one), around, version)),
     )
