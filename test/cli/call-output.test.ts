@@ -3,7 +3,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
-import { cli, json, patience } from '../kits/cli.ts'
+import { cli, json, patience, project } from '../kits/cli.ts'
 
 vi.setConfig(patience)
 
@@ -24,4 +24,12 @@ test('tieline call cut its output at 13.8 kB and pointed to a tool', async () =>
     await cli(place, 'call', 'talker', 'talk', '--json', ...named),
   )
   expect([said.output, said.truncated]).toEqual([long, false])
+})
+
+test('a refused call that a terminal made is refused in its flow too, also without a server', async () => {
+  const { cwd } = project()
+  expect((await cli(cwd, 'call', 'nobody', 'hi')).code).toBe(1)
+  const { out } = await cli(cwd, 'flow', 'last')
+  expect(out).toMatch(/^✗ nobody +hi/)
+  expect(out).not.toContain('external')
 })

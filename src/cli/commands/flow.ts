@@ -8,7 +8,7 @@ import { readRecorded } from '../reach/recorded-log.ts'
 import { buildTree } from '../show/flow-tree.ts'
 import { collectCalls } from '../show/report.ts'
 import { renderTree } from '../show/tree-lines.ts'
-import { buildNodes, emptyTree, foldEvent, sumTokens } from '../show/tree.ts'
+import { emptyTree, foldEvent, listRoots, sumTokens, withoutClients, type Tree } from '../show/tree.ts'
 
 const widthDefault = 100
 
@@ -36,10 +36,9 @@ export const flow: Command = {
             if (isFailure(one.root.outcome)) await client.seeFlow(one.flow, { signal: input.signal })
         return buildTree(found, whole)
       },
-      log: async (log) => (await log.events(id)).reduce(foldEvent, emptyTree),
+      log: async (log) => showCalled((await log.events(id)).reduce(foldEvent, emptyTree)),
     })
-    const roots = buildNodes(tree).filter((node) => node.caller === null || !tree.nodes.has(node.caller))
-    const turns = roots.map((node) => ({
+    const turns = listRoots(tree).map((node) => ({
       agent: node.agent,
       task: node.task,
       outcome: node.outcome,
@@ -56,6 +55,12 @@ export const flow: Command = {
     printResult(input, { id, turns, calls: collectCalls(tree) }, lines.join('\n'))
     return 0
   },
+}
+
+/** A client's own turn ends well whatever became of its call, so the call is shown instead. */
+function showCalled(tree: Tree): Tree {
+  const called = withoutClients(tree)
+  return called.roots.length === 0 ? tree : called
 }
 
 const flowsMax = 100
