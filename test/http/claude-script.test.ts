@@ -105,6 +105,8 @@ test('without a server a hook says nothing; one that hangs is asked once in a se
   expect(await tell()).toMatchObject({ code: 0, out: '' })
   expect(asked).toHaveLength(1)
   await run(find(data, 'SessionEnd'), data).ended
+  expect(asked).toHaveLength(1)
+  await tell()
   expect(asked).toHaveLength(2)
 })
 

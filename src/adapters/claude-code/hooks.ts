@@ -87,8 +87,11 @@ describe() {
 }
 
 if [ "$1" = tell ]; then
-  [ "$2" = SessionEnd ] && rm -f "$hung"
-  [ ! -e "$hung" ] && find_server || exit 0
+  if [ -e "$hung" ]; then
+    [ "$2" = SessionEnd ] && rm -f "$hung"
+    exit 0
+  fi
+  find_server || exit 0
   case "$2 $PWD" in
     UserPromptSubmit* | *[\\"\\\\]*) ask --max-time 0.9 --fail "$url${claudeHookPath}" ;;
     *) describe "$2" | ask --max-time 0.9 --fail "$url${claudeHookPath}" ;;
