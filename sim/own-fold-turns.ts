@@ -20,6 +20,7 @@ type History = {
   below: History[]
   /** Tokens of messages that it sent: they are gone for good. */
   mailed: number
+  mailedMoney: number
 }
 
 const served = (call: string): string => call.replace(/^call_/, 'turn_')
@@ -64,7 +65,10 @@ export class OwnTurns {
 
   #take({ senderTurn, grant }: EventOf<'message.sent'>): void {
     const sender = this.#find(senderTurn)
-    if (sender !== undefined) sender.mailed += grant.tokensMax ?? 0
+    if (sender !== undefined) {
+      sender.mailed += grant.tokensMax ?? 0
+      sender.mailedMoney += grant.nanoUsdMax ?? 0
+    }
   }
 
   #open(
@@ -89,6 +93,7 @@ export class OwnTurns {
       ended: null,
       below: [],
       mailed: 0,
+      mailedMoney: 0,
     }
     this.#turns.set(id, history)
     return history
@@ -112,6 +117,18 @@ function countBelow(turn: History): number {
     if (holds(callee) === 0) continue
     if (!isOver(callee)) sum += holds(callee)
     else if (callee.ended !== null) sum += callee.ended.event.tokensUsed + countBelow(callee)
+  }
+  return sum
+}
+
+const holdsMoney = (turn: History): number => turn.call?.grant.nanoUsdMax ?? 0
+
+function countMoneyBelow(turn: History): number {
+  let sum = turn.mailedMoney
+  for (const callee of turn.below) {
+    if (holdsMoney(callee) === 0) continue
+    if (!isOver(callee)) sum += holdsMoney(callee)
+    else if (callee.ended !== null) sum += (callee.ended.event.spent?.nanoUsd ?? 0) + countMoneyBelow(callee)
   }
   return sum
 }
@@ -143,5 +160,10 @@ function renderTurn(turn: History): Row {
     held: holds(turn),
     tokens_used: turn.ended?.event.tokensUsed ?? 0,
     tokens_below: countBelow(turn),
+    spent: turn.ended?.event.spent?.nanoUsd ?? 0,
+    spent_plan: turn.ended?.event.spent?.plan ?? 0,
+    unpriced: turn.ended?.event.spent?.unpriced ?? null,
+    usd_held: holdsMoney(turn),
+    usd_below: countMoneyBelow(turn),
   }
 }

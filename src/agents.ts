@@ -2,7 +2,7 @@
 import type { DrivenAgents } from './adapters/acp/drive.ts'
 import { quirksOf } from './adapters/acp/program.ts'
 import { modelDriver, type ModelDriverSettings } from './adapters/model/drive.ts'
-import { providerModels, type Providers } from './adapters/model/providers.ts'
+import { providerModels, type ProviderModels, type Providers } from './adapters/model/providers.ts'
 import { demoAgent, pacedDemoAgent, pacedModel } from './adapters/scripted/demo-agent.ts'
 import { scriptedDriver } from './adapters/scripted/drive.ts'
 import { Script } from './adapters/scripted/script.ts'
@@ -17,6 +17,7 @@ import type { AgentMaker } from './runtime/sessions/agent-book.ts'
 import type { Alarm } from './runtime/kernel/alarm.ts'
 import type { Hindrance } from './runtime/kernel/driven-port.ts'
 import type { Agents, Clock, Driver } from './runtime/kernel/ports.ts'
+import type { Prices, PriceUsage } from './runtime/kernel/prices-port.ts'
 
 /** A mistake in what was handed to `tieline()`. */
 export class OptionsError extends Error {}
@@ -34,6 +35,7 @@ export function modelSettings(
   clock: Clock,
   alarm: Alarm,
   count: CountTokens,
+  prices: Prices | null,
 ): ModelSettings {
   const models = providerModels(providers, process.env)
   return {
@@ -43,9 +45,23 @@ export function modelSettings(
     usable: () => models.usable(),
     hindrance: (provider) => models.hindrance(provider),
     redact: (text) => models.redact(text),
+    ...(prices === null ? {} : { price: priceAgents(prices, models, clock) }),
     model: async (agent) => inCode[agent.name]?.languageModel ?? models.model(agent),
   }
 }
+
+/** Without a model of its own nothing is known to have a price. */
+const priceAgents =
+  (prices: Prices, models: Pick<ProviderModels, 'describe'>, clock: Clock) =>
+  async ({ model: name }: Agent): Promise<PriceUsage> => {
+    if (name === undefined) return (usage) => usage
+    await prices.load()
+    const of = { name, model: name.slice(name.indexOf('/') + 1), provider: models.describe(name) }
+    return (usage) => {
+      const cost = prices.price(of, usage, clock.now())
+      return { ...usage, model: name, ...(cost === null ? {} : { cost }) }
+    }
+  }
 
 export function createAgents(
   config: Pick<Config, 'agents' | 'scripts'> | null,

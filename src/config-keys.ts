@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { Agent, AgentName, Label, SandboxMode } from './model/agent.ts'
 import { Json } from './model/json.ts'
 import { Limits } from './model/limits.ts'
+import { OwnPrices } from './model/own-price.ts'
 import { WakeSettings } from './model/wake.ts'
 
 const Server = z.strictObject({
@@ -64,6 +65,7 @@ export const ConfigFile = z.strictObject({
   providers: z.record(ProviderName, Provider).default({}),
   agents: z.record(AgentName, AgentEntry).default({}),
   limits: Limits.prefault({}),
+  prices: OwnPrices.default({}),
   subagent: z
     .strictObject({
       agent: z.string().min(1).optional(),

@@ -21,6 +21,7 @@ export const presentRuns = (
       text: task,
       timeoutMs: run.timeoutMs,
       maxTokens: run.maxTokens,
+      maxUsd: run.maxUsd,
     }),
   call: (id) => readRecord(runtime.store, id),
   running: () => runtime.running.size,

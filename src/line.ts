@@ -57,6 +57,8 @@ export type RunOptions = {
   session?: string
   timeoutMs?: number
   maxTokens?: number
+  /** What it may cost in dollars, with all that it calls. */
+  maxUsd?: number
   title?: string
 }
 

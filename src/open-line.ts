@@ -1,12 +1,10 @@
-/**
- * Puts the runtime together inside one process: store, node, agents, tools, desks. What a program may not need
- * is loaded when it is first used.
- */
+/** Puts the runtime together in one process. What a program may not need is loaded when it is first used. */
 import { workerSchemas } from './adapters/schemas/schemas.ts'
 import { dirname, resolve } from 'node:path'
 import { hostDriver } from './adapters/host/drive.ts'
 import { hostHub, type HostHub } from './adapters/host/hub.ts'
 import { wantedSessions } from './adapters/host/wanted.ts'
+import { tablePrices } from './adapters/prices/price-table.ts'
 import { pacedModel } from './adapters/scripted/demo-agent.ts'
 import type { LauncherOptions, OpenLauncher } from './adapters/sandbox/launcher.ts'
 import { countTokens } from './adapters/tokens/tokenizer.ts'
@@ -224,6 +222,7 @@ function startProjects(
       count: countTokens,
       launcher,
       driven,
+      prices: tablePrices(config?.prices),
       onHost: hostDriver({ hub: hosts, clock, inputOf: ({ turn }) => readOpening(store, turn.id) }),
       own: options.tools ?? [],
       hidden,

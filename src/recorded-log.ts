@@ -96,6 +96,7 @@ export async function openLogWith(
       systemClock,
       createAlarm(systemClock),
       count,
+      null,
     )
     return replayPorts(
       store,
@@ -247,6 +248,7 @@ const openReplayed = (options: LogOptions, { base }: LoadedConfig, count: CountT
       alarm: createAlarm(systemClock),
       count,
       launcher: nothingStarts,
+      prices: null,
       driven: notDriven,
       onHost: onNobody(),
       own: options.tools ?? [],

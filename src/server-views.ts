@@ -1,4 +1,5 @@
 /** What a server derives from the log while it runs. */
+import { priceTable } from './runtime/kernel/prices-port.ts'
 import { systemClock, watchLoopLag } from './runtime/kernel/system-clock.ts'
 import type { OpenLine } from './open-line.ts'
 import { version } from './version.ts'
@@ -50,7 +51,8 @@ export function watchLine(
     async numbers(since: number | null): Promise<Numbers> {
       await totals.begun()
       const { upTo, end, ...sums } = totals.read(since)
-      return { ...sums, upTo: String(upTo), end: String(end) }
+      const { name: table, version: of, date } = priceTable
+      return { ...sums, upTo: String(upTo), end: String(end), prices: { table, version: of, date } }
     },
     async close() {
       unfollow()

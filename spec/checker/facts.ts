@@ -2,6 +2,7 @@
  * What `src/model` decides over, built from the abstract state as `src/store/facts.ts` reads it from the
  * tables.
  */
+import { nothingSpent } from '../../src/model/money.ts'
 import { Agent } from '../../src/model/agent.ts'
 import { fullAuthority } from '../../src/model/authority.ts'
 import type { OpenRequest, OpenWorld } from '../../src/model/call.ts'
@@ -111,6 +112,8 @@ export function turnRow(options: Options, state: State, turn: number): TurnRow {
     endedSeq: null,
     tokensUsed: row.used,
     tokensBelow: row.below,
+    spent: nothingSpent,
+    nanoUsdBelow: 0,
   }
 }
 

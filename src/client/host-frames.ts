@@ -5,7 +5,9 @@ import type { HostSession } from './host.ts'
 import { describeError } from './tieline-error.ts'
 
 /** What a program's `run` returns. */
-export type RunAnswer = string | { output: string; usage?: { input: number; output: number } }
+export type RunAnswer =
+  | string
+  | { output: string; usage?: { input: number; output: number; costUsd?: number } }
 
 /** Room for the rest of the frame, such as the turn's id and the error. */
 const restBytesMax = 64 * 1024
@@ -42,7 +44,13 @@ export function answerFrame(turn: string, answer: RunAnswer): object {
     output,
     ...(usage === undefined
       ? {}
-      : { usage: { input: countWhole(usage.input), output: countWhole(usage.output) } }),
+      : {
+          usage: {
+            input: countWhole(usage.input),
+            output: countWhole(usage.output),
+            ...(usage.costUsd === undefined ? {} : { costUsd: usage.costUsd }),
+          },
+        }),
   }
   const bytes = countBytes(frame)
   if (bytes <= hostFrameBytesMax) return frame

@@ -37,6 +37,7 @@ export const AgentLimits = z.strictObject({
   timeoutSeconds: z.number().min(0).optional(),
   maxIterations: z.number().int().min(1).optional(),
   maxTokens: z.number().int().min(0).optional(),
+  maxUsd: z.number().min(0).optional(),
 })
 
 /** Agents that people already have; `src/adapters/acp/presets.ts` says how each is driven. */

@@ -16,7 +16,7 @@
  *                                                                 rate_limited, queue_full
  * 10. what the child receives fits (R8)                           context_too_large; bad_input for a path
  *                                                                 outside or an unusable output_schema
- * 11. tokens (R7)                                                 budget_exhausted
+ * 11. tokens and money (R7)                                       budget_exhausted
  */
 import { mayCallAgent, type Agent } from './agent.ts'
 import { shrink } from './authority.ts'
@@ -39,6 +39,7 @@ import { type Refusal, agentUnknown, isRefusal } from './refusal.ts'
 import { callMsMax } from './time-limits.ts'
 import type { UntrustedProject } from './untrusted.ts'
 import { byteLength } from './text.ts'
+import { leastMoney, reserveMoney } from './money-budget.ts'
 
 export type OpenRequest = {
   tool: 'sub_agent' | 'subagent' | 'call_agent'
@@ -60,6 +61,8 @@ export type OpenRequest = {
   timeoutBy?: BoundBy
   maxIterations: number | undefined
   maxTokens: number | undefined
+  /** In dollars. */
+  maxUsd?: number | undefined
   background: boolean
   /** What building the context said: its tokens, or why it cannot be built. */
   context: { tokens: number } | Refusal
@@ -251,6 +254,8 @@ function grantCall(
   const needed = Math.max(1, contextTokens)
   const tokensMax = reserve(request.maxTokens ?? target.limits.maxTokens, left, needed)
   if (tokensMax !== null && tokensMax < needed) return { code: 'budget_exhausted', needed, left: tokensMax }
+  const money = reserveMoney(turn, leastMoney(request.maxUsd, target.limits.maxUsd))
+  if (isRefusal(money)) return money
   const leftMs = callerDeadline(turn) - now
   const msMax = callMsMax(request.tool, target, limits)
   const timeoutMs = effectiveTimeoutMs(request.timeoutMs, leftMs, msMax)
@@ -267,6 +272,7 @@ function grantCall(
     path: [...turn.grant.path, { session: request.session, agent: target.name }],
     authority: shrink(turn.grant.authority, request.allowedTools, request.nested),
     tokensMax,
+    ...money,
     maxIterations: iterations(request, target),
   }
   return { grant, deadline: now + Math.max(0, timeoutMs), boundBy }

@@ -7,6 +7,7 @@ import type { Event, EventOf, Outcome } from './event.ts'
 import type { BelowRow, TurnFacts, TurnRow } from './facts.ts'
 import { callsBelow, type Millis, type SessionId, type TurnId } from './id.ts'
 import type { Limits } from './limits.ts'
+import { addSpent, nothingSpent, recordSpent, type Spent } from './money.ts'
 import { cutBytes } from './text.ts'
 
 /** What a turn has said and used so far, where this process knows it. */
@@ -14,6 +15,9 @@ export type Progress = {
   output: string
   tokensUsed: number
   tokensBelow: number
+  /** Left out where nothing is known to have a price. */
+  spent?: Spent | undefined
+  spentBelow?: Spent | undefined
   toolCalls: readonly string[]
   iterations: number
 }
@@ -57,6 +61,10 @@ export function endTurn(
       error,
       tokensUsed: used.tokensUsed,
       tokensBelow: used.tokensBelow,
+      ...recordSpent(used.spent),
+      ...(used.spentBelow === undefined || used.spentBelow.nanoUsd === 0
+        ? {}
+        : { spentBelow: used.spentBelow }),
       iterations: used.iterations,
       toolCalls: [...toolCalls],
       entry: session.kind === 'persistent' ? entry : null,
@@ -240,6 +248,7 @@ function callEnded(
     errors,
     toolCalls: [...(progress?.toolCalls ?? [])],
     tokensUsed: (progress?.tokensUsed ?? 0) + (progress?.tokensBelow ?? 0),
+    ...recordSpent(addSpent(progress?.spent ?? nothingSpent, progress?.spentBelow ?? nothingSpent)),
     iterations: progress?.iterations ?? 0,
     openedAt: turn.openedAt,
     endedAt: now,

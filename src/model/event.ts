@@ -3,8 +3,10 @@ import { z } from 'zod'
 import { Authority } from './authority.ts'
 import { Manifest } from './context.ts'
 import { CallId, FlowId, MessageId, NodeId, SessionId, TurnId } from './id.ts'
+import { AgentDefinition, MailTarget, Notices } from './event-parts.ts'
 import { Json } from './json.ts'
 import { BoundBy } from './limits.ts'
+import { Cost, Spent } from './money.ts'
 import { answered, asked } from './question.ts'
 import { Refusal } from './refusal.ts'
 import { Moment } from './wake.ts'
@@ -31,22 +33,25 @@ export type SessionKind = z.infer<typeof SessionKind>
 export const MessageSource = z.enum(['user', 'applet', 'agent'])
 export type MessageSource = z.infer<typeof MessageSource>
 
-/** An agent as a door made it. */
-export const AgentDefinition = z.strictObject({
-  title: z.string(),
-  description: z.string(),
-  prompt: z.string(),
-  model: z.string().nullable(),
-  tools: z.array(z.string()),
-  /** `host` for one that a connected program runs. */
-  driver: z.string().nullable(),
-})
-export type AgentDefinition = z.infer<typeof AgentDefinition>
-
 export const StepKind = z.enum(['model', 'tool', 'summary'])
 export type StepKind = z.infer<typeof StepKind>
 
-export const Usage = z.strictObject({ input: count, output: count, estimated: z.boolean() })
+/**
+ * `cached` and `cacheWrite` are parts of `input`, `reasoning` is one of `output`; they have prices of their own.
+ * What is left out was not said, or not known by the version that wrote it.
+ */
+export const Usage = z.strictObject({
+  input: count,
+  output: count,
+  estimated: z.boolean(),
+  cached: count.optional(),
+  cacheWrite: count.optional(),
+  reasoning: count.optional(),
+  /** `provider/model`, where it is known. */
+  model: z.string().optional(),
+  /** Fixed when it was recorded; without it there was no price. */
+  cost: Cost.optional(),
+})
 export type Usage = z.infer<typeof Usage>
 
 /** One hop of a call path, root first. */
@@ -62,24 +67,11 @@ export const Grant = z.strictObject({
   path: z.array(Hop),
   authority: Authority,
   tokensMax: z.number().int().nullable(),
+  /** In billionths of a dollar; left out where money is not limited. */
+  nanoUsdMax: count.optional(),
   maxIterations: z.number().int(),
 })
 export type Grant = z.infer<typeof Grant>
-
-/** Notices since the session's last turn, for the turn that this opens; `upTo` is the number of the last. */
-export const Notices = z.strictObject({
-  upTo: z.number().int(),
-  texts: z.array(z.strictObject({ about: z.string(), text: z.string() })),
-})
-export type Notices = z.infer<typeof Notices>
-
-/** Whom a draft is for: an existing session, a new one, or a fork of the sender's some messages back. */
-export const MailTarget = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('session'), session: SessionId }),
-  z.strictObject({ kind: z.literal('new') }),
-  z.strictObject({ kind: z.literal('fork'), back: count }),
-])
-export type MailTarget = z.infer<typeof MailTarget>
 
 const threeDigits = z.string().regex(/^\d{3}$/)
 /** Of the frames in the prompt that this opens; left out by 0.1.0, whose frames had none. */
@@ -207,6 +199,9 @@ export const Event = z.discriminatedUnion('type', [
     tokensUsed: z.number().int(),
     /** By calls below it, or still held by them. */
     tokensBelow: z.number().int(),
+    /** Left out where nothing of it has a price. */
+    spent: Spent.optional(),
+    spentBelow: Spent.optional(),
     iterations: z.number().int(),
     toolCalls: z.array(z.string()),
     entry: Exchange.nullable(),
@@ -268,6 +263,8 @@ export const Event = z.discriminatedUnion('type', [
     errors: z.array(z.string()),
     toolCalls: z.array(z.string()),
     tokensUsed: z.number().int(),
+    /** With everything below it; left out where nothing of it has a price. */
+    spent: Spent.optional(),
     iterations: z.number().int(),
     openedAt: z.number(),
     endedAt: z.number(),

@@ -1,7 +1,9 @@
 /** What the rules decide over: rows of the views, read inside the deciding transaction. */
 import { z } from 'zod'
-import type { EventOf, Grant, MailTarget, MessageSource, Outcome, SessionKind } from './event.ts'
+import type { EventOf, Grant, MessageSource, Outcome, SessionKind } from './event.ts'
+import type { MailTarget } from './event-parts.ts'
 import type { CallId, FlowId, MessageId, Millis, NodeId, SessionId, TurnId } from './id.ts'
+import type { Spent } from './money.ts'
 import type { Answer } from './question.ts'
 
 export type SessionRow = {
@@ -54,6 +56,10 @@ export type TurnRow = {
   tokensUsed: number
   /** Held by calls below that have not stopped, plus used by those that have. */
   tokensBelow: number
+  /** Its own, once it has ended. */
+  spent: Spent
+  /** The same as `tokensBelow`, in billionths of a dollar. */
+  nanoUsdBelow: number
 }
 
 export type SessionFacts = {
@@ -75,6 +81,7 @@ export type Activation = {
   outcome: Outcome | null
   tokensUsed: number
   tokensBelow: number
+  nanoUsdBelow: number
 }
 
 export type TurnFacts = { turn: TurnRow; session: SessionRow }

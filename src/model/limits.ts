@@ -15,6 +15,8 @@ export const Limits = z.strictObject({
   messageAgeSeconds: count(3600),
   /** Left out: no budget. Zero means zero. */
   flowTokensMax: z.number().int().min(0).optional(),
+  /** The same in dollars. */
+  flowUsdMax: z.number().min(0).optional(),
   callTimeoutMsMax: count(300_000),
   callAgentTimeoutMs: count(30_000),
   subagentTimeoutMs: count(120_000),

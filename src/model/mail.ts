@@ -12,7 +12,8 @@
  * M6: What waits for a client outside is taken by that client alone. A person's accept releases it to the client.
  * Whether it may be sent at all is decided by `send.ts`, like any other message.
  */
-import type { Event, EventOf, MailTarget, MessageSource, Notices } from './event.ts'
+import type { Event, EventOf, MessageSource } from './event.ts'
+import type { MailTarget, Notices } from './event-parts.ts'
 import type { MessageFacts, MessageRow, MessageStatus } from './facts.ts'
 import type { MessageId, Millis, SessionId, TurnId } from './id.ts'
 import type { Refusal } from './refusal.ts'

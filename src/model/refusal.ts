@@ -5,6 +5,7 @@ import { findNearest } from './nearest.ts'
 import { preview } from './text.ts'
 import { turnVariable } from './turn-variable.ts'
 import { explainUntrusted, type UntrustedProject } from './untrusted.ts'
+import { formatUsd } from './money.ts'
 
 const [text, texts, number] = [z.string(), z.array(z.string()), z.number()]
 
@@ -58,7 +59,12 @@ export const Refusal = z.discriminatedUnion('code', [
   refusal('too_many_descendants', { created: number, createdMax: number }),
   refusal('too_many_agents', { made: number, madeMax: number }),
   refusal('rate_limited', { what: text, perMinute: number, retryInMs: number }),
-  refusal('budget_exhausted', { needed: number, left: number }),
+  refusal('budget_exhausted', {
+    needed: number,
+    left: number,
+    /** It is money that is used up, in billionths of a dollar. */
+    usd: z.strictObject({ max: number, used: number }).exactOptional(),
+  }),
   refusal('store_unavailable', {
     path: text,
     reason: text,
@@ -194,7 +200,10 @@ const words: { [Code in RefusalCode]: (refusal: Extract<Refusal, { code: Code }>
     `More than ${r.perMinute} ${r.what} a minute in this flow. ` +
     `Try again in ${Math.ceil(r.retryInMs / 1000)} s, or do it yourself.`,
   budget_exhausted: (r) =>
-    `${r.needed} tokens are needed and ${r.left} are left of the budget. Finish with what you have.`,
+    r.usd !== undefined
+      ? `Of the budget of ${formatUsd(r.usd.max)}, ${formatUsd(r.usd.used)} is spent or held by calls, and ` +
+        'nothing is left. Finish with what you have.'
+      : `${r.needed} tokens are needed and ${r.left} are left of the budget. Finish with what you have.`,
   store_unavailable: (r) =>
     `Nothing can be recorded now: ${r.reason} (${renderPlace(r)}). ${r.cure}` +
     ` Try again in ${Math.ceil(r.retryInMs / 1000)} s, with the same key or id.`,

@@ -13,7 +13,7 @@
  *  7. bounds (R11)                                                flow_expired, rate_limited,
  *                                                                 too_many_descendants, queue_full
  *  8. not now, if it must be now                                  session_busy
- *  9. tokens (R7)                                                 budget_exhausted
+ *  9. tokens and money (R7)                                       budget_exhausted
  */
 import { mayCallAgent, type Agent } from './agent.ts'
 import { fullAuthority } from './authority.ts'
@@ -23,8 +23,9 @@ import { checkDepth, checkDescendants, checkNested, checkQueue, checkRate } from
 import { checkRunning, deadlinePassed } from './hop.ts'
 import type { Millis, SessionId } from './id.ts'
 import { inboxMax, iterationsDefault, iterationsMax, type Limits } from './limits.ts'
-import { agentUnknown, type Refusal } from './refusal.ts'
+import { agentUnknown, isRefusal, type Refusal } from './refusal.ts'
 import type { UntrustedProject } from './untrusted.ts'
+import { grantMoney, leastMoney, reserveMoney } from './money-budget.ts'
 
 export type SendRequest = {
   target: SessionId
@@ -38,6 +39,8 @@ export type SendRequest = {
   now: boolean
   taskHash: string
   maxTokens: number | undefined
+  /** In dollars. */
+  maxUsd?: number | undefined
   /** It waits in the inbox, instead of to open a turn. */
   inbox?: boolean
   /** It answers a message that the target wrote to the sender. */
@@ -183,6 +186,12 @@ function grant(request: SendRequest, facts: SendFacts, { limits }: SendWorld): G
       : taken(sender, agent)
   if (tokensMax === 0 && sender !== null && request.released !== true)
     return { code: 'budget_exhausted', needed: 1, left: 0 }
+  const money = !isRun
+    ? {}
+    : sender === null || request.released === true
+      ? grantMoney(leastMoney(request.maxUsd, limits.flowUsdMax, agent.limits.maxUsd))
+      : reserveMoney(sender.turn, leastMoney(agent.limits.maxUsd))
+  if (isRefusal(money)) return money
   return {
     agent: agent.name,
     depth: countHops(facts, request.client),
@@ -190,6 +199,7 @@ function grant(request: SendRequest, facts: SendFacts, { limits }: SendWorld): G
     path: [{ session: request.target, agent: agent.name }],
     authority: sender?.turn.grant.authority ?? fullAuthority,
     tokensMax,
+    ...money,
     maxIterations: Math.min(agent.limits.maxIterations ?? iterationsDefault, iterationsMax),
   }
 }

@@ -9,12 +9,15 @@ import type { CountTokens } from '../model/text.ts'
 import type { Alarm } from '../runtime/kernel/alarm.ts'
 import type { Launcher } from '../runtime/kernel/launch-port.ts'
 import type { Agents, Clock, Driver, Summarise } from '../runtime/kernel/ports.ts'
+import type { Prices } from '../runtime/kernel/prices-port.ts'
 
 export type LayerParts = {
   clock: Clock
   alarm: Alarm
   count: CountTokens
   launcher: Launcher
+  /** Null where no request is made. Not a project's own: the limits of its user count in money too. */
+  prices: Prices | null
   onHost: Driver
   /** What runs agents that keep their own loop. */
   driven: Parameters<typeof createAgents>[5]
@@ -52,7 +55,14 @@ const kindsDefault = ['note', 'path', 'diff', 'json'] as const
 /** Throws an OptionsError for what only shows when the parts are put together. */
 export function makeLayer({ config, inCode, providers, cwd }: LayerSource, parts: LayerParts): Layer {
   const { clock, alarm, count, own, hidden, warn, launcher } = parts
-  const settings = modelSettings({ ...providers, ...config?.providers }, inCode, clock, alarm, count)
+  const settings = modelSettings(
+    { ...providers, ...config?.providers },
+    inCode,
+    clock,
+    alarm,
+    count,
+    parts.prices,
+  )
   const agents = createAgents(config, inCode, settings, { clock, count }, parts.onHost, parts.driven)
   const toolbox = createToolbox({ count, config, own, clock, warn, launcher, hidden, cwd })
   checkTools(agents, toolbox.names)

@@ -1,6 +1,7 @@
 /** Folds messages into their view. A row stays from draft to answer; the texts stay in the log, at `*_seq`. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { EventOf, MailTarget } from '../model/event.ts'
+import type { EventOf } from '../model/event.ts'
+import type { MailTarget } from '../model/event-parts.ts'
 import type { MessageId, Millis, SessionId } from '../model/id.ts'
 import { idSuffix, userSession } from '../model/mail.ts'
 

@@ -7,6 +7,7 @@ import { noticePointsMax, noticesKeptMax } from '../model/limits.ts'
 import { preview } from '../model/text.ts'
 import { applyMail, prepareMailWrites, type MailEvent } from './apply-mail.ts'
 import { applyWake, prepareWakeWrites, type WakeEvent } from './apply-wake.ts'
+import { add, addBelow, type Held } from './held.ts'
 import { indexEntries } from './keyword-index.ts'
 
 /** Statements by name, prepared once. What is often decided together is written together. */
@@ -16,8 +17,9 @@ export function prepareWrites(db: DatabaseSync) {
     return `insert into ${table} (${columns}) values (${places.join(', ')})`
   }
   const turn = 'id, session, flow, state, live, opened_at, opened_seq, node, epoch, deadline'
-  const called = 'caller, caller_turn, pending, background, call_deadline, key, made, held'
-  const ended = `update turns set state = 'ended', live = 0, tokens_used = ?1,`
+  const called = 'caller, caller_turn, pending, background, call_deadline, key, made, held, usd_held'
+  const ended = `update turns set state = 'ended', live = 0, tokens_used = ?1,
+      spent = ?5, spent_plan = ?6, unpriced = ?7,`
   return {
     timeline: db.prepare('insert into log_sessions (session, seq) values (?, ?)'),
     session: db.prepare(insert('sessions', 'id, agent, kind, parent, cwd, title, created_at, model, flow')),
@@ -45,13 +47,16 @@ export function prepareWrites(db: DatabaseSync) {
     endCall: db.prepare(`update turns set pending = 0, outcome = ?1, ended_seq = ?2,
         live = case state when 'running' then 1 else 0 end,
         state = case state when 'queued' then 'ended' else state end
-      where id = ?3 returning held, state, epoch, caller_turn`),
+      where id = ?3 returning held, usd_held, state, epoch, caller_turn`),
     endTurn: db.prepare(`${ended} ended_seq = coalesce(ended_seq, ?2)
-      where id = ?3 returning held, tokens_below, caller_turn`),
+      where id = ?3 returning held, tokens_below, usd_held, usd_below, caller_turn`),
     endBoth: db.prepare(`${ended} ended_seq = ?2, pending = 0, outcome = ?4
-      where id = ?3 returning held, tokens_below, caller_turn`),
+      where id = ?3 returning held, tokens_below, usd_held, usd_below, caller_turn`),
     tokens: db.prepare(
       'update turns set tokens_below = tokens_below + ? where id = ? returning state, held, caller_turn',
+    ),
+    money: db.prepare(
+      'update turns set usd_below = usd_below + ? where id = ? returning state, usd_held as held, caller_turn',
     ),
     entry: db.prepare(insert('entries', 'session, n, role, at, text, tokens, sender, turn, has_steps')),
     summary: db.prepare('update sessions set summary = ?, summary_entries = ? where id = ?'),
@@ -81,8 +86,9 @@ type Batch = {
   started: Map<string, EventOf<'turn.started'>>
   ended: Map<string, { event: EventOf<'call.ended'>; seq: number }>
   turnsEnded: Set<string>
-  /** Only calls with a budget hold tokens; without one, no row has to change. */
-  tokens: Map<string, { below: number; settles: boolean }>
+  /** Only calls with a budget hold tokens or money; without one, no row has to change. */
+  tokens: Held
+  money: Held
 }
 
 /** Applies one transaction's events; `seq` is the number of the last of them. */
@@ -99,6 +105,7 @@ export function applyAll(
     ended: new Map(),
     turnsEnded: new Set(),
     tokens: new Map(),
+    money: new Map(),
   }
   const first = last - events.length + 1
   let seq = first
@@ -116,30 +123,9 @@ export function applyAll(
     fold(writes, event, seq, batch)
     seq += 1
   }
-  for (const [turn, { below, settles }] of batch.tokens)
-    if (below !== 0) addTokens(writes, turn, below, settles)
-}
-
-/**
- * What a stopped turn used instead of what it held. A caller that has ended already passed its own hold on as
- * used, so the correction goes on to its own caller; one without a budget passed nothing on.
- */
-function addTokens(writes: Writes, first: string, below: number, settles: boolean): void {
-  for (let turn: string | null = first; turn !== null;) {
-    const row = writes.tokens.get(below, turn) as
-      | { state: string; held: number; caller_turn: string | null }
-      | undefined
-    turn = settles && row?.state === 'ended' && row.held > 0 ? row.caller_turn : null
-  }
-}
-
-function add({ tokens }: Batch, turn: string, below: number, settles = false): void {
-  const delta = tokens.get(turn)
-  if (delta === undefined) tokens.set(turn, { below, settles })
-  else {
-    delta.below += below
-    delta.settles ||= settles
-  }
+  for (const budget of ['tokens', 'money'] as const)
+    for (const [turn, { below, settles }] of batch[budget])
+      if (below !== 0) addBelow(writes[budget], turn, below, settles)
 }
 
 type Fold<T extends EventType> = (writes: Writes, event: EventOf<T>, seq: number, batch: Batch) => unknown
@@ -180,8 +166,10 @@ const folds: { readonly [T in EventType]: Fold<T> } = {
     sendMessage(writes, batch, event, seq)
     // R7: what a message may use is taken from its sender for good: nobody waits for it to give anything
     // back.
-    if (event.senderTurn !== null && event.grant.tokensMax !== null)
-      add(batch, event.senderTurn, event.grant.tokensMax)
+    if (event.senderTurn !== null) {
+      if (event.grant.tokensMax !== null) add(batch.tokens, event.senderTurn, event.grant.tokensMax)
+      add(batch.money, event.senderTurn, event.grant.nanoUsdMax ?? 0)
+    }
     foldMail(writes, event, seq, batch)
   },
   'message.delivered': (writes, event, seq, batch) => {
@@ -249,12 +237,14 @@ function openCall(writes: Writes, event: EventOf<'call.opened'>, seq: number, ba
   assert(turn !== null, 'a call is made in a turn')
   const id = toTurnId(event.call)
   const held = event.grant.tokensMax ?? 0
+  const money = event.grant.nanoUsdMax ?? 0
   const made = batch.made.has(target)
   const { state, node, epoch, until } = takeStart(batch, id)
-  const call = [session, turn, 1, event.background ? 1 : 0, deadline, key, made ? 1 : 0, held]
+  const call = [session, turn, 1, event.background ? 1 : 0, deadline, key, made ? 1 : 0, held, money]
   writes.call.run(id, target, flow, state, 1, batch.at, seq, node, epoch, until, ...call)
   if (notices !== undefined) writes.giveNotices.run(target, notices.upTo)
-  if (held > 0) add(batch, turn, held)
+  if (held > 0) add(batch.tokens, turn, held)
+  if (money > 0) add(batch.money, turn, money)
   if (!made) writes.revive.run(target)
 }
 
@@ -264,10 +254,12 @@ function endCall(writes: Writes, event: EventOf<'call.ended'>, seq: number, batc
   // Written together with its turn's end.
   if (batch.turnsEnded.has(turn)) return
   const row = writes.endCall.get(event.outcome, seq, turn) as
-    | { held: number; state: string; epoch: number; caller_turn: string }
+    | { held: number; usd_held: number; state: string; epoch: number; caller_turn: string }
     | undefined
   assert(row !== undefined, `${event.call} is not known`)
-  if (row.state === 'ended' && row.epoch === 0 && row.held > 0) add(batch, row.caller_turn, -row.held, true)
+  if (row.state !== 'ended' || row.epoch !== 0) return
+  if (row.held > 0) add(batch.tokens, row.caller_turn, -row.held, true)
+  if (row.usd_held > 0) add(batch.money, row.caller_turn, -row.usd_held, true)
 }
 
 function endStep(writes: Writes, event: EventOf<'step.ended'>): void {
@@ -281,14 +273,21 @@ function endStep(writes: Writes, event: EventOf<'step.ended'>): void {
 function endTurn(writes: Writes, event: EventOf<'turn.ended'>, seq: number, batch: Batch): void {
   assert(event.turn !== null, 'a turn ends itself')
   const call = batch.ended.get(event.turn)
-  const row = (
-    call === undefined
-      ? writes.endTurn.get(event.tokensUsed, seq, event.turn)
-      : writes.endBoth.get(event.tokensUsed, call.seq, event.turn, call.event.outcome)
-  ) as { held: number; tokens_below: number; caller_turn: string | null } | undefined
+  const { nanoUsd = 0, plan = 0, unpriced = null } = event.spent ?? {}
+  const row = (call === undefined ? writes.endTurn : writes.endBoth).get(
+    event.tokensUsed,
+    call?.seq ?? seq,
+    event.turn,
+    call?.event.outcome ?? null,
+    nanoUsd,
+    plan,
+    unpriced,
+  ) as Record<'held' | 'tokens_below' | 'usd_held' | 'usd_below', number> & { caller_turn: string | null }
   assert(row !== undefined, `${event.turn} is not known`)
   if (row.caller_turn !== null && row.held > 0)
-    add(batch, row.caller_turn, event.tokensUsed + row.tokens_below - row.held, true)
+    add(batch.tokens, row.caller_turn, event.tokensUsed + row.tokens_below - row.held, true)
+  if (row.caller_turn !== null && row.usd_held > 0)
+    add(batch.money, row.caller_turn, nanoUsd + row.usd_below - row.usd_held, true)
   writes.endWaits.run(event.session, event.turn)
   if (event.entry === null) return
   const { session, turn } = event

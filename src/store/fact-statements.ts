@@ -40,8 +40,8 @@ export function prepareFacts(db: DatabaseSync) {
       `select ${turn}, ${session} from turns t join sessions s on s.id = t.session where t.id = ?`,
     ),
     activation: prepare(
-      `select session, state, node, epoch, stopping, pending, outcome, tokens_used, tokens_below
-        from turns where id = ?`,
+      `select session, state, node, epoch, stopping, pending, outcome, tokens_used, tokens_below,
+          usd_below from turns where id = ?`,
     ),
     session: prepare(`select ${session}, (select until from nodes where id = t.node), ${queued},
         ${turn}, ${selected('q', turnColumns)}

@@ -1,5 +1,6 @@
 /** Facts for the rules: one statement each, and only within the keys that the transaction holds. */
-import type { Event, Notices } from '../model/event.ts'
+import type { Event } from '../model/event.ts'
+import type { Notices } from '../model/event-parts.ts'
 import type { Activation, BelowRow, Hop, MessageFacts, OpenFacts } from '../model/facts.ts'
 import type { QuestionFacts, SendFacts, SessionFacts, TurnFacts } from '../model/facts.ts'
 import type { MessageId, Millis, SessionId, TurnId } from '../model/id.ts'
@@ -153,6 +154,7 @@ function activationFacts(reading: Reading, id: TurnId): Activation | null {
     outcome: raw[6] as Activation['outcome'],
     tokensUsed: raw[7] as number,
     tokensBelow: raw[8] as number,
+    nanoUsdBelow: raw[9] as number,
   }
 }
 

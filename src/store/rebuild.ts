@@ -82,15 +82,18 @@ export async function visitRows(
 
 /** Both sides in one order, row beside row, so that neither has to be held in memory. */
 function findDifference(table: string, live: DatabaseSync, folded: DatabaseSync): string | null {
-  const key = live
-    .prepare('select name from pragma_table_info(?) where pk > 0 order by pk')
-    .all(table)
-    .map((column) => column['name'] as string)
-  // A file of an older format does not have it yet.
+  const list = (which: string): string[] =>
+    live
+      .prepare(`select name from pragma_table_info(?) ${which}`)
+      .all(table)
+      .map((column) => column['name'] as string)
+  const key = list('where pk > 0 order by pk')
+  // A file of an older format does not have it yet, or not all of its columns.
   if (key.length === 0) return null
+  const columns = list('order by cid')
   const rows = (db: DatabaseSync) =>
     db
-      .prepare(`select * from ${table} order by ${key.join(', ')}`)
+      .prepare(`select ${columns.join(', ')} from ${table} order by ${key.join(', ')}`)
       .iterate()
       [Symbol.iterator]()
   const [ours, theirs] = [rows(live), rows(folded)]

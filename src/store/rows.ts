@@ -12,7 +12,8 @@ export type RawArray = (string | number | null)[]
 
 export const turnColumns = (
   'id session flow state caller caller_turn pending outcome background call_deadline key node epoch ' +
-  'deadline stopping opened_at opened_seq ended_seq tokens_used tokens_below'
+  'deadline stopping opened_at opened_seq ended_seq tokens_used tokens_below ' +
+  'spent spent_plan unpriced usd_below'
 ).split(' ')
 export const sessionColumns =
   'id agent kind parent cwd title created_at archived entries summary summary_entries model'.split(' ')
@@ -77,6 +78,12 @@ export function turnAt(raw: RawArray, from: number, grants: Grants): TurnRow {
     endedSeq: raw[from + 17] as number | null,
     tokensUsed: raw[from + 18] as number,
     tokensBelow: raw[from + 19] as number,
+    spent: {
+      nanoUsd: raw[from + 20] as number,
+      plan: raw[from + 21] as number,
+      unpriced: (raw[from + 22] ?? raw[from + 18]) as number,
+    },
+    nanoUsdBelow: raw[from + 23] as number,
   }
 }
 

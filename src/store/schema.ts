@@ -165,6 +165,18 @@ create table clients (
 create index clients_quiet on clients (quiet_until) where quiet_until > 0;
 `
 
+/**
+ * Money in billionths of a dollar, beside the tokens: what a turn has spent itself, the part of it that a plan
+ * covers, its tokens without a price (null: all of them), what its call holds, and what is held or spent below it.
+ */
+const eighth = `
+alter table turns add column spent integer not null default 0;
+alter table turns add column spent_plan integer not null default 0;
+alter table turns add column unpriced integer;
+alter table turns add column usd_held integer not null default 0;
+alter table turns add column usd_below integer not null default 0;
+`
+
 /** Applied in order; `user_version` counts those applied. Never edit a released one: add another. */
 export const migrations: readonly string[] = [
   `${first}\n${keywordSchema}`,
@@ -174,6 +186,7 @@ export const migrations: readonly string[] = [
   fifth,
   sixth,
   seventh,
+  eighth,
 ]
 
 /** What `rebuild` empties and folds again. */

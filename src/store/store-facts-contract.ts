@@ -106,6 +106,7 @@ function turns(fresh: Fresh): void {
         outcome: null,
         tokensUsed: 0,
         tokensBelow: 0,
+        nanoUsdBelow: 0,
       },
       null,
     ])

@@ -32,7 +32,7 @@ export type OpenTurn = {
   source: string | null
   /** When it was asked for, then when it began to run. */
   startMs: Millis
-  usage: { input: number; output: number } | null
+  usage: { input: number; output: number; nanoUsd?: number | undefined } | null
   model: string | null
   content: Attributes
 }
@@ -130,7 +130,7 @@ export function makeStepSpan(
       'gen_ai.operation.name': 'chat',
       ...modelAttributes(model, settings.provider),
       ...about,
-      ...usageAttributes(event.usage),
+      ...usageAttributes(event.usage && { ...event.usage, nanoUsd: event.usage.cost?.nanoUsd }),
       ...(event.usage?.estimated === true ? { 'tieline.usage.estimated': true } : {}),
       ...(model === null ? { 'tieline.step': event.kind } : {}),
       ...(finish === null ? {} : { 'gen_ai.response.finish_reasons': [finish] }),

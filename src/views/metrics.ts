@@ -1,4 +1,5 @@
 /** Numbers for Prometheus, counted from the events of the log. They begin at zero with the process. */
+import { toUsd } from '../model/money.ts'
 import type { Event, EventOf, EventType, OpeningMessage, StoredEvent } from '../model/event.ts'
 import { toTurnId, type CallId, type Millis, type TurnId } from '../model/id.ts'
 import { opensTurn } from '../model/opening.ts'
@@ -79,6 +80,10 @@ const createMeters = () => ({
   tokens: counter(
     'tieline_tokens_total',
     'Tokens, by agent and kind; estimated where the provider gave no numbers.',
+  ),
+  cost: counter(
+    'tieline_cost_usd_total',
+    'Dollars, by agent, by where the price comes from, and whether a plan covers it.',
   ),
   messages: counter('tieline_messages_total', 'Messages that were sent, by source.'),
   questions: counter('tieline_questions_total', 'Permission questions: asked, allow, deny.'),
@@ -181,6 +186,9 @@ function createHandlers(meters: Meters): Handlers {
       if (event.usage === null) return
       for (const kind of ['input', 'output'] as const)
         meters.tokens.add({ agent, kind, estimated: String(event.usage.estimated) }, event.usage[kind])
+      const { cost } = event.usage
+      if (cost !== undefined)
+        meters.cost.add({ agent, by: cost.by, plan: String(cost.plan === true) }, toUsd(cost.nanoUsd))
     },
     'question.asked': () => meters.questions.add({ what: 'asked' }),
     'question.answered': (event) => meters.questions.add({ what: event.answer }),

@@ -1,4 +1,5 @@
 /** Attributes of spans, in the words of OpenTelemetry's conventions for GenAI; what is ours is `tieline.…`. */
+import { toUsd } from '../model/money.ts'
 import type { EventOf, Outcome, Usage } from '../model/event.ts'
 import type { TurnId } from '../model/id.ts'
 import type { AttributeValue } from './otlp-json.ts'
@@ -37,10 +38,15 @@ export const toolContent = (content: Content | null, input: unknown, output: unk
     ? {}
     : { 'gen_ai.tool.call.arguments': content.json(input), 'gen_ai.tool.call.result': content.json(output) }
 
-export const usageAttributes = (usage: Pick<Usage, 'input' | 'output'> | null): Attributes =>
+export const usageAttributes = (usage: (TokenPair & { nanoUsd?: number | undefined }) | null): Attributes =>
   usage === null
     ? {}
-    : { 'gen_ai.usage.input_tokens': usage.input, 'gen_ai.usage.output_tokens': usage.output }
+    : {
+        'gen_ai.usage.input_tokens': usage.input,
+        'gen_ai.usage.output_tokens': usage.output,
+        ...(usage.nanoUsd === undefined ? {} : { 'tieline.cost.usd': toUsd(usage.nanoUsd) }),
+      }
+type TokenPair = Pick<Usage, 'input' | 'output'>
 
 export function splitModel(name: string): { provider: string | null; model: string } {
   const at = name.indexOf('/')

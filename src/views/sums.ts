@@ -1,11 +1,12 @@
 /** What many events add up to: a piece of time, or all of it. Sums of two pieces can be added. */
-import type { Outcome } from '../model/event.ts'
+import type { Outcome, Usage } from '../model/event.ts'
 import type { Millis } from '../model/id.ts'
+import { addSpent, nothingSpent, readSpent, renderCost, type Spent } from '../model/money.ts'
 import type { Latency, Numbers, TokenAmounts } from '../wire/server.ts'
 
-type Amounts = TokenAmounts
+type Amounts = Omit<TokenAmounts, 'cost'> & { spent: Spent }
 type AgentSums = Numbers['agents'][number]
-export type Sums = Omit<Numbers, 'complete' | 'upTo' | 'end' | 'from' | 'columns'>
+export type Sums = Omit<Numbers, 'complete' | 'upTo' | 'end' | 'from' | 'columns' | 'prices'>
 
 type Times = { classes: Map<number, number>; count: number; max: Millis; sum: number }
 type OfAgent = { outcomes: Map<Outcome, number>; tokens: Amounts; times: Times }
@@ -17,7 +18,11 @@ const findClass = (ms: Millis): number =>
   ms <= 1 ? 0 : Math.min(classMax, Math.ceil(Math.log10(ms) * classesPerDecade - 1e-9))
 const getBound = (index: number): number => Math.round(10 ** (index / classesPerDecade))
 
-const noTokens = (): Amounts => ({ input: 0, output: 0, estimated: false })
+const noTokens = (): Amounts => ({ input: 0, output: 0, estimated: false, spent: nothingSpent })
+const render = ({ spent, ...tokens }: Amounts): TokenAmounts => ({ ...tokens, cost: renderCost(spent) })
+
+/** Where tokens were used. */
+export type Place = { agent: string; model: string; project: string; day: string }
 
 export class RunningSums {
   requests = 0
@@ -27,6 +32,8 @@ export class RunningSums {
   readonly context = { calls: 0, passed: 0, history: 0 }
   readonly #agents = new Map<string, OfAgent>()
   readonly #models = new Map<string, Amounts>()
+  readonly #projects = new Map<string, Amounts>()
+  readonly #days = new Map<string, Amounts>()
   readonly #tokens = noTokens()
 
   get tokens(): number {
@@ -52,14 +59,16 @@ export class RunningSums {
     addTimes(this.#agent(agent).times, { classes: [[findClass(ms), 1]], count: 1, sum: ms, max: ms })
   }
 
-  #model(name: string): Amounts {
-    const known = this.#models.get(name) ?? noTokens()
-    this.#models.set(name, known)
-    return known
-  }
-
-  addTokens(agent: string, model: string, usage: Amounts): void {
-    for (const sum of [this.#tokens, this.#agent(agent).tokens, this.#model(model)]) addTo(sum, usage)
+  addTokens({ agent, model, project, day }: Place, usage: Usage): void {
+    const amounts = { ...usage, spent: readSpent(usage) }
+    const sums = [
+      this.#tokens,
+      this.#agent(agent).tokens,
+      getSum(this.#models, model),
+      getSum(this.#projects, project),
+      getSum(this.#days, day),
+    ]
+    for (const sum of sums) addTo(sum, amounts)
   }
 
   addCall(passed: number, history: number): void {
@@ -82,7 +91,12 @@ export class RunningSums {
     this.refused += other.refused
     this.addContext(other.context.passed, other.context.history, other.context.calls)
     addTo(this.#tokens, other.#tokens)
-    for (const [name, usage] of other.#models) addTo(this.#model(name), usage)
+    for (const [own, others] of [
+      [this.#models, other.#models],
+      [this.#projects, other.#projects],
+      [this.#days, other.#days],
+    ] as const)
+      for (const [name, usage] of others) addTo(getSum(own, name), usage)
     for (const [name, { outcomes, tokens, times }] of other.#agents) {
       const own = this.#agent(name)
       for (const [outcome, count] of outcomes) this.addOutcome(name, outcome, count)
@@ -93,34 +107,44 @@ export class RunningSums {
 
   /** Largest first. */
   read(): Sums {
-    const size = ({ input, output }: Amounts): number => input + output
+    const size = ({ input, output }: TokenAmounts): number => input + output
     const { requests, turns, calls, refused } = this
     return {
       requests,
       turns,
       calls,
       refused,
-      tokens: { ...this.#tokens },
+      tokens: render(this.#tokens),
       context: { ...this.context },
       agents: [...this.#agents]
         .map(([name, { outcomes, tokens, times }]): AgentSums => ({
           name,
           outcomes: Object.fromEntries(outcomes),
-          tokens: { ...tokens },
+          tokens: render(tokens),
           latency: summarizeLatency(times),
         }))
         .sort((a, b) => size(b.tokens) - size(a.tokens)),
-      models: [...this.#models]
-        .map(([name, usage]) => ({ name, ...usage }))
-        .sort((a, b) => size(b) - size(a)),
+      models: listSums(this.#models).sort((a, b) => size(b) - size(a)),
+      projects: listSums(this.#projects).sort((a, b) => size(b) - size(a)),
+      days: listSums(this.#days).sort((a, b) => (a.name < b.name ? 1 : -1)),
     }
   }
 }
 
-function addTo(sum: Amounts, { input, output, estimated }: Amounts): void {
+function getSum(sums: Map<string, Amounts>, name: string): Amounts {
+  const known = sums.get(name) ?? noTokens()
+  sums.set(name, known)
+  return known
+}
+
+const listSums = (sums: ReadonlyMap<string, Amounts>) =>
+  [...sums].map(([name, usage]) => ({ name, ...render(usage) }))
+
+function addTo(sum: Amounts, { input, output, estimated, spent }: Amounts): void {
   sum.input += input
   sum.output += output
   sum.estimated ||= estimated
+  sum.spent = addSpent(sum.spent, spent)
 }
 
 function addTimes(sum: Times, more: Omit<Times, 'classes'> & { classes: Iterable<[number, number]> }): void {

@@ -172,5 +172,6 @@ function addUsage(turn: OpenTurn, { kind, name, usage }: EventOf<'step.ended'>):
   turn.usage = {
     input: (turn.usage?.input ?? 0) + usage.input,
     output: (turn.usage?.output ?? 0) + usage.output,
+    nanoUsd: usage.cost === undefined ? turn.usage?.nanoUsd : (turn.usage?.nanoUsd ?? 0) + usage.cost.nanoUsd,
   }
 }

@@ -167,6 +167,8 @@ test('a shorter time is counted by the minute, and nothing of it is kept for mor
   await store.close()
 })
 
+const place = { agent: 'a', model: 'm', project: '/p', day: '2026-11-17' }
+
 test('sums of pieces are the sums of all; quantiles are within a quarter, and never above the longest', () => {
   const [one, two, all] = [new RunningSums(), new RunningSums(), new RunningSums()]
   const times = Array.from({ length: 1000 }, (_, n) => n + 1)
@@ -174,7 +176,7 @@ test('sums of pieces are the sums of all; quantiles are within a quarter, and ne
     for (const sums of [index % 2 === 0 ? one : two, all]) {
       sums.addTime('a', ms)
       sums.addOutcome('a', index % 10 === 0 ? 'failed' : 'completed')
-      sums.addTokens('a', 'm', { input: 1, output: 2, estimated: index === 7 })
+      sums.addTokens(place, { input: 1, output: 2, estimated: index === 7 })
       sums.addContext(1, 2)
       sums.calls += 1
     }
@@ -190,17 +192,17 @@ test('sums of pieces are the sums of all; quantiles are within a quarter, and ne
 test('a sum with one estimated part is estimated, and the slowest of two pieces is the slowest of both', () => {
   const piece = (ms: number, estimated: boolean): RunningSums => {
     const sums = new RunningSums()
-    sums.addTokens('a', 'm', { input: 1, output: 2, estimated })
+    sums.addTokens(place, { input: 1, output: 2, estimated })
     sums.addTime('a', ms)
     return sums
   }
   const sums = piece(900, true)
   sums.add(piece(10, false))
   const { tokens, agents, models } = sums.read()
-  expect(tokens).toEqual({ input: 2, output: 4, estimated: true })
+  expect(tokens).toMatchObject({ input: 2, output: 4, estimated: true })
   expect(agents).toMatchObject([
     { tokens: { input: 2, output: 4, estimated: true }, latency: { maxMs: 900 } },
   ])
-  expect(models).toEqual([{ name: 'm', input: 2, output: 4, estimated: true }])
+  expect(models).toMatchObject([{ name: 'm', input: 2, output: 4, estimated: true }])
   expect(piece(1, false).read().tokens.estimated).toBe(false)
 })

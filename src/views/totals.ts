@@ -3,7 +3,7 @@
  * nothing; afterwards the feed keeps it up to date.
  * The last day is also kept by the minute, for requests over a shorter time.
  */
-import type { Event, EventOf, EventType, StoredEvent, Usage } from '../model/event.ts'
+import type { Event, EventOf, EventType, StoredEvent } from '../model/event.ts'
 import { toTurnId, type Millis, type SessionId, type TurnId } from '../model/id.ts'
 import { opensTurn } from '../model/opening.ts'
 import type { LogDesk } from '../runtime/desk/log.ts'
@@ -14,6 +14,7 @@ import { boundedMap } from './bounded-map.ts'
 import { namelessCodes } from './metrics.ts'
 import { boundedNames } from './prometheus-text.ts'
 import { RunningSums, type Sums } from './sums.ts'
+import { createPlaces, createSpent } from './spending.ts'
 
 type Column = Numbers['columns'][number]
 /** `upTo` is how far the log was counted, `end` where it ends. */
@@ -206,32 +207,21 @@ function makeColumns(
 
 type Folds = { [T in EventType]?: (event: EventOf<T>, at: Millis, into: readonly RunningSums[]) => void }
 
-/** A request that was cut off is no step, but it was paid for: what a turn says at its end, without its steps. */
-function createSpent() {
-  const spent = boundedMap<TurnId, number>(openMax)
-  return {
-    add: (turn: TurnId, { input, output }: Usage) => spent.set(turn, (spent.get(turn) ?? 0) + input + output),
-    takeRest(turn: TurnId, tokensUsed: number): Usage | null {
-      const input = tokensUsed - (spent.take(turn) ?? 0)
-      return input > 0 ? { input, output: 0, estimated: true } : null
-    },
-  }
-}
+/** A fork begins with its part of what was said. */
+const shareSaid = ({ entries, back }: EventOf<'session.forked'>, said: number): number =>
+  Math.round(said * (entries / Math.max(1, entries + back)))
 
 function createFold(): (event: Event, at: Millis, into: readonly RunningSums[]) => void {
   const agents = boundedNames(namesMax)
   const models = boundedNames(namesMax)
   const agentOfTurn = boundedMap<TurnId, string>(openMax)
+  const places = createPlaces(namesMax, openMax)
   const agentOfCall = boundedMap<string, string>(openMax)
-  const spent = createSpent()
+  const spent = createSpent(openMax)
   /** Tokens of conversations so far. */
   const said = boundedMap<SessionId, number>(openMax)
   const folds: Folds = {
-    'session.forked': (event) =>
-      said.set(
-        event.session,
-        Math.round((said.get(event.from) ?? 0) * (event.entries / Math.max(1, event.entries + event.back))),
-      ),
+    'session.forked': (event) => said.set(event.session, shareSaid(event, said.get(event.from) ?? 0)),
     'call.opened': (event, _at, into) => {
       const agent = agents(event.grant.agent)
       agentOfTurn.set(toTurnId(event.call), agent)
@@ -254,18 +244,21 @@ function createFold(): (event: Event, at: Millis, into: readonly RunningSums[]) 
         sums.addTime(agent, Math.max(0, event.endedAt - event.openedAt))
       }
     },
-    'step.ended': (event, _at, into) => {
+    'session.created': places.open,
+    'step.ended': (event, at, into) => {
       if (event.usage === null) return
       const turn = event.turn ?? 'turn_'
       const agent = agentOfTurn.get(turn) ?? 'other'
+      const model = models(event.usage.model ?? event.name)
       spent.add(turn, event.usage)
-      for (const sums of into) sums.addTokens(agent, models(event.name), event.usage)
+      for (const sums of into) sums.addTokens({ agent, model, ...places.find(event, at) }, event.usage)
     },
-    'turn.ended': (event, _at, into) => {
+    'turn.ended': (event, at, into) => {
       const turn = event.turn ?? 'turn_'
       const agent = agentOfTurn.take(turn) ?? 'other'
-      const usage = spent.takeRest(turn, event.tokensUsed)
-      if (usage !== null) for (const sums of into) sums.addTokens(agent, models(cutOff), usage)
+      const usage = spent.takeRest(turn, event)
+      const place = { agent, model: models(cutOff), ...places.find(event, at) }
+      if (usage !== null) for (const sums of into) sums.addTokens(place, usage)
       if (event.entry !== null)
         said.set(
           event.session,

@@ -5,7 +5,7 @@ import { Outcome } from '../model/event.ts'
 import { Json } from '../model/json.ts'
 import { allowedToolsMax } from '../model/limits.ts'
 import type { Refusal } from '../model/refusal.ts'
-import { AnyJson, count, IdText, millis, pageSize } from './scalars.ts'
+import { AnyJson, CostView, count, IdText, millis, pageSize } from './scalars.ts'
 
 const listMax = 500
 
@@ -28,6 +28,7 @@ export const NewCall = z.strictObject({
   allow_nested_calls: z.boolean().optional(),
   timeout_seconds: z.number().min(0).optional(),
   max_tokens: z.number().int().min(0).optional(),
+  max_usd: z.number().min(0).optional().describe('dollars that it may cost, with all that it calls'),
   output_schema: AnyJson.optional(),
   background: z.boolean().optional().describe('answer at once with the call_id'),
 })
@@ -53,6 +54,7 @@ export const SubAgentInput = z.strictObject({
   allow_nested_calls: z.boolean().default(false).describe('it may call others'),
   timeout_seconds: z.number().min(0).optional().describe('default 300'),
   max_tokens: z.number().int().min(0).optional().describe('its share of the token budget'),
+  max_usd: z.number().min(0).optional().describe('dollars it may cost'),
   output_schema: Json.optional().describe('JSON Schema that the output must satisfy'),
   background: z.boolean().default(false).describe('return at once; go on with wait_for_call'),
 })
@@ -66,6 +68,7 @@ export const CallAnswer = z
     output: z.string(),
     tool_calls: z.array(z.string()),
     tokens_used: count,
+    cost_usd: z.number().nullable().describe('null: unpriced'),
     duration_seconds: z.number(),
     errors: z.array(z.string()),
     call_id: z.string(),
@@ -91,6 +94,7 @@ export const ListedCall = z
     outcome: Outcome.nullable().describe('null while it is pending'),
     error: z.string().nullable(),
     tokensUsed: count,
+    cost: CostView,
     createdAt: millis,
     durationMs: z.number().nullable(),
   })
@@ -136,6 +140,7 @@ export const CallRecord = z
     errors: z.array(z.string()),
     toolCalls: z.array(z.string()),
     tokensUsed: count,
+    cost: CostView,
     iterations: count,
     depth: count,
     path: z.array(z.string()),

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { Outcome } from '../model/event.ts'
 import { FlowId, SessionId, TurnId } from '../model/id.ts'
-import { count, Directory, IdText, millis, pageSize } from './scalars.ts'
+import { CostView, count, Directory, IdText, millis, pageSize } from './scalars.ts'
 
 const pageMax = 200
 
@@ -30,6 +30,7 @@ export const FlowSummary = z
     calls: count,
     failedCalls: count.describe('those that failed, were refused or timed out'),
     tokensUsed: count,
+    cost: CostView,
     openedAt: millis,
     endedAt: millis.nullable(),
     durationMs: z.number(),

@@ -65,7 +65,14 @@ export const HostFrame = z.discriminatedUnion('type', [
     output: z.string(),
     /** Why it failed; null where it did not. */
     error: z.string().max(hostErrorMax).nullish(),
-    usage: z.strictObject({ input: z.number().int().min(0), output: z.number().int().min(0) }).nullish(),
+    usage: z
+      .strictObject({
+        input: z.number().int().min(0),
+        output: z.number().int().min(0),
+        /** What the program says that it has cost. */
+        costUsd: z.number().min(0).max(1_000_000).optional(),
+      })
+      .nullish(),
   }),
 ])
 export type HostFrame = z.infer<typeof HostFrame>

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { Outcome, type Event } from '../model/event.ts'
 import { CallId, FlowId, SessionId, TurnId } from '../model/id.ts'
 import { CallRecord } from './calls.ts'
-import { count, IdText, millis } from './scalars.ts'
+import { CostView, count, IdText, millis } from './scalars.ts'
 import { FlowState } from './flows.ts'
 
 const eventsMax = 1000
@@ -75,6 +75,7 @@ export const Flow = z
     waitsFor: z.string().describe('what it waits for now, in one sentence'),
     calls: z.array(CallRecord),
     tokensUsed: count.describe('of everything that it caused, also of what runs or was cancelled'),
+    cost: CostView,
     messages: z
       .array(
         z.object({
@@ -85,6 +86,7 @@ export const Flow = z
           text: z.string(),
           outcome: Outcome.nullable(),
           tokensUsed: count,
+          cost: CostView,
           openedAt: millis,
         }),
       )

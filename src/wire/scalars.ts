@@ -36,3 +36,13 @@ export const pageSize = (max: number) =>
 
 /** A place in a list that is counted by numbers. */
 export const PageNumber = z.coerce.number().int().min(0).optional().describe('`next` of the page before')
+
+/** What something has cost: an estimate by the price table, unless the agent or the provider said it itself. */
+export const CostView = z
+  .object({
+    usd: z.number().nullable().describe('null where nothing of it has a price: it is unpriced, and not free'),
+    planUsd: z.number().describe('the part of it that a plan covers: what it would have cost'),
+    unpricedTokens: count.describe('tokens without a price, which are not in `usd`'),
+  })
+  .meta({ id: 'Cost' })
+export type CostView = z.infer<typeof CostView>

@@ -1,6 +1,6 @@
 /** The server itself: whether it is well, who it is, and what everything adds up to. */
 import { z } from 'zod'
-import { count, millis } from './scalars.ts'
+import { CostView, count, millis } from './scalars.ts'
 
 export const Health = z.object({
   status: z
@@ -48,6 +48,7 @@ export type Nodes = z.infer<typeof Nodes>
 const amounts = {
   input: count,
   output: count,
+  cost: CostView.describe('beside the tokens'),
   estimated: z.boolean().describe('some of it was counted here, because the provider gave no numbers'),
 }
 export const TokenAmounts = z.object(amounts)
@@ -88,6 +89,15 @@ export const Numbers = z
       }),
     ),
     models: z.array(z.object({ name: z.string(), ...amounts })),
+    projects: z
+      .array(z.object({ name: z.string(), ...amounts }))
+      .describe('by the directory that the sessions work in'),
+    days: z
+      .array(z.object({ name: z.string(), ...amounts }))
+      .describe('by the day in UTC, as 2026-11-17, the newest first'),
+    prices: z
+      .object({ table: z.string(), version: z.string(), date: z.string() })
+      .describe('the table that prices come from, where nobody said them and the configuration has none'),
     context: z
       .object({ calls: count, passed: count, history: count })
       .describe("tokens that calls passed on, against all that their callers' conversations held then"),

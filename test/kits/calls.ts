@@ -4,6 +4,7 @@ import { fullAuthority } from '../../src/model/authority.ts'
 import type { OpenRequest, OpenWorld } from '../../src/model/call.ts'
 import type { OpenFacts, SessionRow, TurnRow } from '../../src/model/facts.ts'
 import { limitsDefault } from '../../src/model/limits.ts'
+import { nothingSpent } from '../../src/model/money.ts'
 import { openCall, type OpenDecision } from '../../src/model/call.ts'
 import type { Grant } from '../../src/model/event.ts'
 import { isRefusal, type Refusal, type RefusalCode } from '../../src/model/refusal.ts'
@@ -62,6 +63,8 @@ export const turnRow = (more: Partial<TurnRow> = {}): TurnRow => ({
   endedSeq: null,
   tokensUsed: 1000,
   tokensBelow: 2000,
+  spent: nothingSpent,
+  nanoUsdBelow: 0,
   ...more,
 })
 

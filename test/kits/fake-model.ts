@@ -6,7 +6,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { wires, type WireName } from './fake-model-wires.ts'
-import type { Asked, Piece, Said } from './fake-wires/wire.ts'
+import type { Asked, FakeUsage, Piece, Said } from './fake-wires/wire.ts'
 
 export type FakeRule = {
   /** All that is given must fit. `result` looks at the last tool result, `request` counts requests from 1. */
@@ -27,7 +27,7 @@ export type FakeRule = {
    */
   tools?: FakeTool[]
   /** Null: the answer says nothing about usage. */
-  usage?: { input: number; output: number } | null
+  usage?: FakeUsage | null
   finish?: 'length'
   delayMs?: number
   /** Takes the request and never answers, or answers a part and then nothing more. */

@@ -65,5 +65,6 @@ export const samples = {
 const more: Refusal[] = [
   { code: 'not_allowed', agent: 'coder', what: 'call root', allowed: ['planner'] },
   { code: 'agent_unknown', agent: 'x', known: [] },
+  { code: 'budget_exhausted', needed: 1, left: 0, usd: { max: 500_000_000, used: 500_000_000 } },
 ]
 export const refusalSamples: readonly Refusal[] = [...Object.values(samples), ...more]

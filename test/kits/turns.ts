@@ -6,6 +6,7 @@ import { Agent } from '../../src/model/agent.ts'
 import type { Entry } from '../../src/model/context.ts'
 import type { StepKind, Usage } from '../../src/model/event.ts'
 import { canonical, type Json } from '../../src/model/json.ts'
+import { nothingSpent } from '../../src/model/money.ts'
 import { fullAuthority } from '../../src/model/authority.ts'
 import { BudgetExhausted } from '../../src/runtime/kernel/faults.ts'
 import type { Clock, Steps, ToolAnswer, TurnInput } from '../../src/runtime/kernel/ports.ts'
@@ -119,6 +120,8 @@ export function turnInput(more: Partial<TurnInput> & { model?: string; deadline?
       endedSeq: null,
       tokensUsed: 0,
       tokensBelow: 0,
+      spent: nothingSpent,
+      nanoUsdBelow: 0,
       grant: {
         agent: agent.name,
         depth: 0,

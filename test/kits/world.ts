@@ -82,7 +82,13 @@ export type World = {
   ask(
     to: string,
     task: string,
-    options?: { session?: `ses_${string}`; timeoutMs?: number; maxTokens?: number; cwd?: string },
+    options?: {
+      session?: `ses_${string}`
+      timeoutMs?: number
+      maxTokens?: number
+      maxUsd?: number
+      cwd?: string
+    },
     node?: Node,
   ): Run
   /** Lets time pass until the promise settles. */
@@ -236,6 +242,7 @@ function verbsOf(node: Node, store: SqliteStore, clock: VirtualClock): Pick<Worl
       text: task,
       timeoutMs: options.timeoutMs,
       maxTokens: options.maxTokens,
+      maxUsd: options.maxUsd,
     })
   }
   return {

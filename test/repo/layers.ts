@@ -210,6 +210,7 @@ const adapters = [
   'tokens',
   'schemas',
   'sandbox',
+  'prices',
 ]
 
 /** Tests and contract suites put the real parts of several layers together. */

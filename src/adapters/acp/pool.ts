@@ -20,9 +20,11 @@ export type OpenAgent = {
   connected: boolean
   /** What its process had counted before the present prompt. */
   counted: Counted
+  /** The same of the dollars that it says. */
+  countedUsd: number
 }
 
-const untouched = () => ({ used: false, connected: false, counted: { input: 0, output: 0 } })
+const untouched = () => ({ used: false, connected: false, counted: { input: 0, output: 0 }, countedUsd: 0 })
 
 type Entry = { open: OpenAgent; forget: () => void; restingSince: number | null; offAlarm: () => void }
 

@@ -11,7 +11,8 @@ import { chooseOption, readOptions } from './permission.ts'
 import type { OpenAgent } from './pool.ts'
 import { findPreset, quirksOf } from './program.ts'
 import { AgentUnavailable, faultText, ProcessEnded, readUnavailable } from './unavailable.ts'
-import { readUsage, settleUsage } from './usage.ts'
+import { toNanoUsd } from '../../model/money.ts'
+import { readUsage, readUsd, settleUsage, settleUsd } from './usage.ts'
 import { textAt } from './text-at.ts'
 import { table } from '../../model/table.ts'
 
@@ -79,6 +80,11 @@ export async function runPrompt(
     offWords?.()
   }
   const cost = observer.cost()
+  const total = readUsd(cost)
+  const nanoUsd = total === null ? null : toNanoUsd(settleUsd(total, agent.countedUsd))
+  if (total !== null) agent.countedUsd = total
+  const plan = turn.agent.billing === 'key' ? {} : { plan: true as const }
+  if (nanoUsd !== null) used.cost = { nanoUsd, by: 'reported', ...plan }
   return { value: { text: said.text.trim(), error: readError(answer, said.text), cost }, usage: used }
 }
 

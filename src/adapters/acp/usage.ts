@@ -54,3 +54,13 @@ export function settleUsage(
     }
   return { ...known, estimated: false }
 }
+
+/** Dollars that an agent says its session has cost so far; null where it says none, or another currency. */
+export function readUsd(said: unknown): number | null {
+  const cost = isRecord(said) && isRecord(said['cost']) ? said['cost'] : null
+  const amount = cost?.['currency'] === 'USD' ? cost['amount'] : null
+  return typeof amount === 'number' && Number.isFinite(amount) && amount > 0 ? amount : null
+}
+
+/** Of this prompt alone: agents say it of their whole session. One that went back was begun anew. */
+export const settleUsd = (said: number, before: number): number => (said >= before ? said - before : said)

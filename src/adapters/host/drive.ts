@@ -2,7 +2,8 @@
  * Runs a turn in a connected program. If the program goes away, it has a grace time to come back; then the
  * turn is lost, and its originator learns that.
  */
-import type { OpeningMessage } from '../../model/event.ts'
+import type { OpeningMessage, Usage } from '../../model/event.ts'
+import { toNanoUsd } from '../../model/money.ts'
 import { RunnerLost } from '../../runtime/kernel/faults.ts'
 import type { Clock, Driver, Steps, TurnInput, TurnOutcome } from '../../runtime/kernel/ports.ts'
 import type { ToHost } from '../../wire/host.ts'
@@ -28,7 +29,7 @@ export const hostDriver = (deps: HostDriverDeps): Driver => ({
         const { output, error, usage } = await runThere(deps, turn, steps, stepSignal)
         return {
           value: { text: output, error },
-          usage: usage === null ? null : { ...usage, estimated: false },
+          usage: usage === null ? null : readReported(usage),
         }
       },
     )
@@ -98,3 +99,10 @@ const makeTurnFrame = (turn: TurnInput, own: string, sent: OpeningMessage | null
   deadline: Math.min(turn.turn.deadline, turn.turn.call?.deadline ?? Infinity),
   tools: turn.tools.map(({ name, description, input }) => ({ name, description, input })),
 })
+
+/** A cost that the program says is the cost. */
+function readReported({ input, output, costUsd }: NonNullable<HostAnswer['usage']>): Usage {
+  const nanoUsd = costUsd === undefined ? null : toNanoUsd(costUsd)
+  const cost = nanoUsd === null ? {} : { cost: { nanoUsd, by: 'reported' as const } }
+  return { input, output, estimated: false, ...cost }
+}

@@ -10,7 +10,7 @@ import type { ToHost } from '../../wire/host.ts'
 export type HostAnswer = {
   output: string
   error: string | null
-  usage: { input: number; output: number } | null
+  usage: { input: number; output: number; costUsd?: number | undefined } | null
 }
 
 /** A turn that a connected program runs: what the driver wants to hear. */

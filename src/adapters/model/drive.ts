@@ -7,6 +7,7 @@ import { createAlarm, type Alarm } from '../../runtime/kernel/alarm.ts'
 import { usageEstimator, type EstimateUsage } from '../../runtime/turns/estimate-usage.ts'
 import { type Ask, runLoop, type ModelRequest } from '../../runtime/turns/loop.ts'
 import type { Clock, Driver } from '../../runtime/kernel/ports.ts'
+import type { PriceUsage } from '../../runtime/kernel/prices-port.ts'
 import { faultMessage } from '../../model/contained.ts'
 import type { Usage } from '../../model/event.ts'
 import { ProviderFault } from '../../runtime/kernel/faults.ts'
@@ -19,6 +20,8 @@ export type ModelDriverSettings = Pick<AskSettings, 'stallMs' | 'redact'> & {
   model: (agent: Agent) => Promise<LanguageModelV4>
   clock: Clock
   count: CountTokens
+  /** What requests of an agent cost; without it nothing has a price. */
+  price?: (agent: Agent) => Promise<PriceUsage>
   /** Stopped by its owner; without it the driver keeps its own. */
   alarm?: Alarm
 }
@@ -26,17 +29,38 @@ export type ModelDriverSettings = Pick<AskSettings, 'stallMs' | 'redact'> & {
 export function askMaker({ model, count, ...settings }: ModelDriverSettings) {
   const alarm = settings.alarm ?? createAlarm(settings.clock)
   const estimate = usageEstimator(count)
-  const makeAsk = (agent: Agent, deadline: Millis): Ask =>
-    modelAsk({ ...settings, model: () => model(agent), alarm, estimate, deadline })
+  const makeAsk = (agent: Agent, deadline: Millis, prices = readPrices(settings, agent)): Ask =>
+    modelAsk({ ...settings, model: () => model(agent), alarm, estimate, deadline, prices })
   return { makeAsk, estimate }
 }
+
+/** Of one agent's requests: read before the first of them, and nothing has a price until then. */
+type AgentPrices = { load(): Promise<void>; price: PriceUsage }
+
+function readPrices({ price: read }: Pick<ModelDriverSettings, 'price'>, agent: Agent): AgentPrices {
+  let known: PriceUsage | null = null
+  return {
+    load: async () => void (known ??= (await read?.(agent)) ?? null),
+    price: (usage) => known?.(usage) ?? usage,
+  }
+}
+
+/** A request that is aborted has cost something too. */
+const withPrices = (estimate: EstimateUsage, { price }: AgentPrices): EstimateUsage =>
+  Object.assign((...asked: Parameters<EstimateUsage>) => price(estimate(...asked)), {
+    ahead: (...asked: Parameters<EstimateUsage['ahead']>) => estimate.ahead(...asked),
+    price,
+    atOnce: (...asked: Parameters<EstimateUsage['atOnce']>) => price(estimate.atOnce(...asked)),
+  })
 
 export function modelDriver(settings: ModelDriverSettings): Driver {
   const { makeAsk, estimate } = askMaker(settings)
   return {
     run(turn, steps, signal) {
-      const ask = makeAsk(turn.agent, turn.turn.deadline)
-      return runLoop(turn, steps, signal, ask, turn.agent.model ?? 'model', estimate)
+      const prices = readPrices(settings, turn.agent)
+      const ask = makeAsk(turn.agent, turn.turn.deadline, prices)
+      const priced = withPrices(estimate, prices)
+      return runLoop(turn, steps, signal, ask, turn.agent.model ?? 'model', priced)
     },
   }
 }
@@ -58,6 +82,7 @@ type AskSettings = {
   /** Watches for stalls; one serves all requests. */
   alarm: Alarm
   estimate: EstimateUsage
+  prices?: AgentPrices
   deadline: Millis
   stallMs?: number
   redact?: (text: string) => string
@@ -76,6 +101,7 @@ export function modelAsk(settings: AskSettings): Ask {
     model ??= await settings.model().catch((error: unknown) => {
       throw new ProviderFault('provider_unconfigured', redact(faultMessage(error)), { cause: error })
     })
+    await settings.prices?.load()
     const wire = translate(request)
     for (let tries = 1; ; tries += 1) {
       const received = nothingReceived()
@@ -87,7 +113,7 @@ export function modelAsk(settings: AskSettings): Ask {
         return {
           text: received.text,
           toolCalls: received.toolCalls,
-          usage: await readUsage(request, received, settings.estimate),
+          usage: await readUsage(request, received, settings),
           finish: received.finish ?? 'other',
         }
       } catch (error) {
@@ -104,7 +130,7 @@ export function modelAsk(settings: AskSettings): Ask {
         }
         const pauseMs = pauseBefore(tries, broken)
         if (received.text !== '' || pauseMs === null || clock.elapsed() + pauseMs >= end)
-          throw await makeFault(error, broken, tries, request, received, settings.estimate)
+          throw await makeFault(error, broken, tries, request, received, settings)
         const next = `try ${tries + 1} of ${retriesMax + 1}`
         const detail = preview(broken.detail, remarkPointsMax)
         remark?.(`the provider is asked again in ${describePause(pauseMs)} (${next}): ${detail}`)
@@ -149,15 +175,27 @@ async function makeFault(
   tries: number,
   request: ModelRequest,
   received: Received,
-  estimate: EstimateUsage,
+  settings: Counting,
 ): Promise<ProviderFault> {
   const detail = tries > 1 ? `${broken.detail} (after ${tries} tries)` : broken.detail
-  const usage = received.text === '' ? null : await readUsage(request, received, estimate)
+  const usage = received.text === '' ? null : await readUsage(request, received, settings)
   return new ProviderFault(broken.code, detail, { usage, cause: error })
 }
 
+type Counting = Pick<AskSettings, 'estimate' | 'prices'>
+
+async function readUsage(request: ModelRequest, received: Received, settings: Counting): Promise<Usage> {
+  const counted = await countUsage(request, received, settings.estimate)
+  const usage = { ...counted, ...readParts(received) }
+  return settings.prices?.price(usage) ?? usage
+}
+
 /** The provider's own numbers where it gives them. Some local servers say zero, which is never true. */
-async function readUsage(request: ModelRequest, received: Received, estimate: EstimateUsage): Promise<Usage> {
+async function countUsage(
+  request: ModelRequest,
+  received: Received,
+  estimate: EstimateUsage,
+): Promise<Usage> {
   const input = received.usage?.inputTokens.total ?? 0
   const output = received.usage?.outputTokens.total ?? 0
   const silent = received.text === '' && received.toolCalls.length === 0
@@ -169,4 +207,18 @@ async function readUsage(request: ModelRequest, received: Received, estimate: Es
     output: output > 0 ? output : counted.output,
     estimated: true,
   }
+}
+
+/** What has a price of its own. */
+function readParts({ usage }: Received): Partial<Pick<Usage, 'cached' | 'cacheWrite' | 'reasoning'>> {
+  const parts = {
+    cached: usage?.inputTokens.cacheRead,
+    cacheWrite: usage?.inputTokens.cacheWrite,
+    reasoning: usage?.outputTokens.reasoning,
+  }
+  return Object.fromEntries(
+    Object.entries(parts).flatMap(([part, tokens]) =>
+      tokens !== undefined && Number.isFinite(tokens) && tokens > 0 ? [[part, Math.ceil(tokens)]] : [],
+    ),
+  )
 }

@@ -38,6 +38,8 @@ export type ProviderModels = {
   usable: () => string[]
   /** Why a provider cannot be used now, and what a person can do about it; null where it can. */
   hindrance: (name: string) => { why: string; cure: string } | null
+  /** The kind and address of the provider of a model; null where there is none. */
+  describe: (model: string) => Pick<ProviderConfig, 'kind' | 'baseURL'> | null
   /** Takes the providers' keys out of a text. */
   redact: (text: string) => string
 }
@@ -85,6 +87,10 @@ export function providerModels(
       return provider === undefined
         ? { why: `its provider "${name}" is not configured`, cure: howToAdd(name) }
         : null
+    },
+    describe: (model) => {
+      const name = model.split('/')[0] ?? ''
+      return Object.hasOwn(providers, name) ? (providers[name] ?? null) : null
     },
     redact: redactor(secrets),
     model(agent) {

@@ -17,7 +17,7 @@ const textIn = (parts: readonly OpencodePart[]): string =>
     .join('')
     .trim()
 
-export type Answer = { output: string; usage: { input: number; output: number } }
+export type Answer = { output: string; usage: { input: number; output: number; costUsd?: number } }
 
 /**
  * The answer to one message, by the parent of each assistant message: a prompt that came while another was at
@@ -50,7 +50,13 @@ export function answerTo(messages: readonly OpencodeMessage[], asked: string): A
   return { output, usage: sumUsage(own) }
 }
 
-const sumUsage = (messages: readonly OpencodeMessage[]): Answer['usage'] =>
+function sumUsage(messages: readonly OpencodeMessage[]): Answer['usage'] {
+  // It says 0 for a model whose price it does not know.
+  const costUsd = messages.reduce((sum, { info: { cost = 0 } }) => sum + cost, 0)
+  return { ...sumTokens(messages), ...(costUsd > 0 ? { costUsd } : {}) }
+}
+
+const sumTokens = (messages: readonly OpencodeMessage[]): { input: number; output: number } =>
   messages.reduce(
     (sum, { info: { tokens } }) =>
       tokens === undefined

@@ -45,6 +45,7 @@ export type OpencodeMessage = {
     agent?: string
     finish?: string
     error?: { name: string; data?: { message?: string } }
+    cost?: number
     tokens?: { input: number; output: number; reasoning: number; cache: { read: number; write: number } }
   }
   parts: OpencodePart[]

@@ -16,6 +16,7 @@ const call = (agent: string, outcome: ListedCall['outcome'], durationMs: number 
   outcome,
   error: null,
   tokensUsed: 1,
+  cost: { usd: null, planUsd: 0, unpricedTokens: 1 },
   createdAt: 0,
   durationMs,
 })

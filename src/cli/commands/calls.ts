@@ -1,3 +1,4 @@
+import { describeCost } from '../show/cost.ts'
 import type { ListedCall } from '../../wire/calls.ts'
 import { systemClock } from '../../runtime/kernel/system-clock.ts'
 import { formatAgo, formatDuration } from '../show/amounts.ts'
@@ -57,9 +58,10 @@ export function renderCall(call: ListedCall, showId: (id: string) => string = (i
   const { outcome, durationMs } = call
   const end = outcome === 'completed' ? 'OK' : (outcome ?? 'pending').replaceAll('_', ' ')
   const time = durationMs === null ? 'running' : formatDuration(durationMs)
+  const cost = `${call.tokensUsed} tokens${describeCost(call.cost)}`
   return [
     showId(call.call),
-    `[${oneLine(call.callerName)} -> ${oneLine(call.agentName)}] ${end} (${time}, ${call.tokensUsed} tokens)`,
+    `[${oneLine(call.callerName)} -> ${oneLine(call.agentName)}] ${end} (${time}, ${cost})`,
     formatAgo(systemClock.now() - call.createdAt),
     ...(call.flow === null ? [] : [showId(call.flow)]),
     cutWidth(firstLine(call.task), taskWidth),

@@ -1,3 +1,4 @@
+import { sumMoney } from '../show/cost.ts'
 import type { Flow } from '../../wire/log.ts'
 import type { TielineClient } from '../../client/client.ts'
 import { systemClock } from '../../runtime/kernel/system-clock.ts'
@@ -9,6 +10,7 @@ import { buildTree } from '../show/flow-tree.ts'
 import { collectCalls } from '../show/report.ts'
 import { renderTree } from '../show/tree-lines.ts'
 import { emptyTree, foldEvent, listRoots, sumTokens, withoutClients, type Tree } from '../show/tree.ts'
+import { toUsd } from '../../model/money.ts'
 
 const widthDefault = 100
 
@@ -44,6 +46,7 @@ export const flow: Command = {
       outcome: node.outcome,
       output: node.output,
       tokensUsed: sumTokens(tree, node),
+      costUsd: sumMoney(tree, node) === 0 ? null : toUsd(sumMoney(tree, node)),
       durationMs: node.endedAt === null ? null : node.endedAt - node.openedAt,
     }))
     const view = {

@@ -1,4 +1,5 @@
 /** `tieline flows`: requests, newest first, by their task. */
+import { describeCost } from '../show/cost.ts'
 import { FlowsQuery, type FlowSummary } from '../../wire/flows.ts'
 import { systemClock } from '../../runtime/kernel/system-clock.ts'
 import { flagText, printResult, type Command, type CommandInput } from '../command.ts'
@@ -62,7 +63,7 @@ export function renderFlow(flow: FlowSummary, now: number): string {
   const state = flow.state === 'ended' ? (flow.outcome ?? 'ended').replaceAll('_', ' ') : flow.state
   const asked =
     flow.agent === '' ? oneLine(flow.askedBy) : `${oneLine(flow.askedBy)} -> ${oneLine(flow.agent)}`
-  const cost = `(${formatDuration(flow.durationMs)}, ${formatCount(flow.tokensUsed)} tokens)`
+  const cost = `(${formatDuration(flow.durationMs)}, ${formatCount(flow.tokensUsed)} tokens${describeCost(flow.cost)})`
   const head = [shortId(flow.flow), state, asked, cost, formatAgo(now - flow.openedAt), oneLine(flow.title)]
   const below = flow.state === 'ended' ? (flow.error ?? '') : flow.waitsFor
   return [head.join('  '), ...(below === '' ? [] : [`        ${shortenIds(oneLine(below))}`])].join('\n')

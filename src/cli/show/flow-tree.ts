@@ -1,6 +1,7 @@
 import type { CallRecord } from '../../wire/calls.ts'
 import type { Flow } from '../../wire/log.ts'
 import { toTurnId, type CallId } from '../../model/id.ts'
+import { toNanoUsd } from '../../model/money.ts'
 import { emptyTree, newNode, buildNodes, plant, type Tree, type TreeNode } from './tree.ts'
 
 /** A tree of recorded flows; for the id of a call, only that call and what is below it. */
@@ -12,10 +13,11 @@ export function buildTree(flows: readonly Flow[], id: string): Tree {
   return { ...alone, nodes: new Map(buildNodes(alone).map((node) => [node.id, node])) }
 }
 
-function plantFlow(tree: Tree, { root, calls, tokensUsed }: Flow): Tree {
+function plantFlow(tree: Tree, { root, calls, tokensUsed, cost }: Flow): Tree {
   const planted = plant(tree, {
     ...newNode(root.turn, root.agent, root.task, root.openedAt),
     tokensTotal: tokensUsed,
+    nanoUsdTotal: toNanoUsd(cost.usd ?? 0) ?? 0,
     state: root.endedAt === null ? 'running' : 'ended',
     outcome: root.outcome,
     endedAt: root.endedAt,
@@ -49,6 +51,7 @@ const createNode = (call: CallRecord, caller: string): TreeNode => ({
   endedAt: call.endedAt,
   deadline: call.deadline,
   tokensTotal: call.tokensUsed,
+  nanoUsdTotal: toNanoUsd(call.cost.usd ?? 0) ?? 0,
   toolsUsed: call.toolCalls,
   output: call.output,
   errors: call.errors,

@@ -69,6 +69,7 @@ const flow: FlowSummary = {
   calls: 1,
   failedCalls: 0,
   tokensUsed: 1234,
+  cost: { usd: null, planUsd: 0, unpricedTokens: 1 },
   openedAt: 0,
   endedAt: null,
   durationMs: 5000,

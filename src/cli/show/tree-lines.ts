@@ -1,6 +1,8 @@
 /** The tree as lines of a terminal: two for each turn, its task and what it does, with time and tokens. Pure. */
+import { sumMoney } from './cost.ts'
 import { describeEnd, formatCount, formatDuration, formatTimeLeft } from './amounts.ts'
 import { joinSegments, segment, type Segment, type Style } from './segment.ts'
+import { formatUsd } from '../../model/money.ts'
 import { listChildren, listRoots, sumTokens, waitedFor, type Tree, type TreeNode } from './tree.ts'
 import { displayWidth, firstLine, lastLine, oneLine } from './width.ts'
 
@@ -61,7 +63,9 @@ function renderHead({ tree, now, view }: Drawing, node: TreeNode, branch: string
   ]
   const time = segment(formatDuration((node.endedAt ?? now) - node.openedAt).padStart(6))
   const tokens = `${formatCount(sumTokens(tree, node)).padStart(8)} ${view.width < 60 ? 'tok' : 'tokens'}`
-  return joinSegments(view, left, view.width < 40 ? [time] : [time, segment(tokens, 'dim')])
+  const money = sumMoney(tree, node)
+  const cost = money === 0 || view.width < 60 ? '' : `  ${formatUsd(money)}`
+  return joinSegments(view, left, view.width < 40 ? [time] : [time, segment(`${tokens}${cost}`, 'dim')])
 }
 
 function renderBelow({ tree, now, view }: Drawing, node: TreeNode, branch: string): string {

@@ -34,6 +34,8 @@ export type TreeNode = {
   tokens: number
   /** From its end, including everything below. */
   tokensTotal: number | null
+  nanoUsd: number
+  nanoUsdTotal: number | null
   toolsUsed: readonly string[]
   /** The tools of the current iteration. */
   round: readonly { key: string; words: string; failed: boolean }[]
@@ -193,6 +195,8 @@ export const newNode = (id: string, agent: string, task: string, at: number): Tr
   deadline: null,
   tokens: 0,
   tokensTotal: null,
+  nanoUsd: 0,
+  nanoUsdTotal: null,
   toolsUsed: [],
   round: [],
   output: '',
@@ -214,6 +218,7 @@ const createRefused = (event: EventOf<'call.refused'>, at: number): TreeNode => 
   outcome: 'refused',
   endedAt: at,
   tokensTotal: 0,
+  nanoUsdTotal: 0,
   errors: [explain(event.refusal)],
 })
 
@@ -222,6 +227,7 @@ const endRoot = (event: EventOf<'turn.ended'>, at: number): Partial<TreeNode> =>
   outcome: event.outcome,
   endedAt: at,
   tokensTotal: event.tokensUsed + event.tokensBelow,
+  nanoUsdTotal: (event.spent?.nanoUsd ?? 0) + (event.spentBelow?.nanoUsd ?? 0),
   toolsUsed: event.toolCalls,
   output: event.output,
   errors: event.error === null ? [] : [event.error],
@@ -237,6 +243,7 @@ const endCall = (node: TreeNode, event: EventOf<'call.ended'>): Partial<TreeNode
         openedAt: event.openedAt,
         endedAt: event.endedAt,
         tokensTotal: event.tokensUsed,
+        nanoUsdTotal: event.spent?.nanoUsd ?? 0,
         toolsUsed: event.toolCalls,
         output: event.output,
         errors: event.errors,
@@ -258,6 +265,7 @@ function recordTool(
 
 const recordUsage = (node: TreeNode, usage: Usage | null, newRound: boolean): Partial<TreeNode> => ({
   tokens: node.tokens + (usage === null ? 0 : usage.input + usage.output),
+  nanoUsd: node.nanoUsd + (usage?.cost?.nanoUsd ?? 0),
   ...(newRound ? { round: [] } : {}),
 })
 

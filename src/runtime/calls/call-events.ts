@@ -1,7 +1,9 @@
 /** What is recorded of a call that opened, and of one that was refused. */
 import type { OpenDecision } from '../../model/call.ts'
-import type { EventOf, Notices } from '../../model/event.ts'
+import type { EventOf } from '../../model/event.ts'
+import type { Notices } from '../../model/event-parts.ts'
 import { type CallId } from '../../model/id.ts'
+import { nothingSpent } from '../../model/money.ts'
 import { explain, type Refusal, isRefusal } from '../../model/refusal.ts'
 import { preview } from '../../model/text.ts'
 import type { CallResult } from '../kernel/ports.ts'
@@ -74,6 +76,7 @@ export function refusedResult(caller: Running, call: CallId, agent: string, refu
     errors: [explain(refusal)],
     toolCalls: [],
     tokensUsed: 0,
+    spent: nothingSpent,
     durationMs: 0,
     iterations: 0,
     path: [...caller.row.grant.path.map((hop) => hop.agent), agent],

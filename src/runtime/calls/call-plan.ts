@@ -84,7 +84,12 @@ export const judge = (
     {
       ...withTarget(facts, plan.target, session),
       caller: {
-        turn: { ...caller.row, ...readChanges(runtime, facts), tokensUsed: caller.tokensUsed },
+        turn: {
+          ...caller.row,
+          ...readChanges(runtime, facts),
+          tokensUsed: caller.tokensUsed,
+          spent: caller.spent,
+        },
         session: caller.session,
       },
     },
@@ -114,6 +119,7 @@ const readChanges = (runtime: Runtime, { caller: { turn } }: OpenFacts) => ({
   state: turn.state,
   stopping: turn.stopping,
   tokensBelow: turn.tokensBelow,
+  nanoUsdBelow: turn.nanoUsdBelow,
   deadline: deadlineNow(runtime, turn.id, turn.deadline),
   call:
     turn.call === null
@@ -176,6 +182,7 @@ function openRequest(
     timeoutBy: limitMs < askedMs ? 'callee' : request.timeoutMs === undefined ? 'default' : 'request',
     maxIterations: request.maxIterations,
     maxTokens: request.maxTokens,
+    maxUsd: request.maxUsd,
     background: request.background,
     context: isRefusal(context) ? context : { tokens: context.manifest.tokens },
   }
@@ -203,8 +210,18 @@ export const emptyManifest: Manifest = {
 
 /** The call as it was asked for, for the record; what took effect is in the grant. */
 export function describeRequest(request: CallRequest): Json {
-  const { maxContextTokens, timeoutMs, maxIterations, maxTokens, allowedTools, nested, context } = request
+  const { maxContextTokens, timeoutMs, maxIterations, maxTokens, maxUsd, allowedTools, nested, context } =
+    request
   return JSON.parse(
-    JSON.stringify({ maxContextTokens, timeoutMs, maxIterations, maxTokens, allowedTools, nested, context }),
+    JSON.stringify({
+      maxContextTokens,
+      timeoutMs,
+      maxIterations,
+      maxTokens,
+      maxUsd,
+      allowedTools,
+      nested,
+      context,
+    }),
   ) as Json
 }

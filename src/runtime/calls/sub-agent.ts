@@ -3,6 +3,7 @@
  * as its answer.
  */
 import { ContextFilter } from '../../model/context.ts'
+import { toUsd } from '../../model/money.ts'
 import { cutTokensGently, type CountTokens, type Cut } from '../../model/text.ts'
 import type { CallAnswer, SubAgentInput } from '../../wire/calls.ts'
 import type { CallRequest, CallResult, StartedCall, ToolAnswer } from '../kernel/ports.ts'
@@ -37,6 +38,7 @@ export const toCallRequest = (input: SubAgentInput): CallRequest => ({
   nested: input.allow_nested_calls,
   timeoutMs: toMs(input.timeout_seconds),
   maxTokens: input.max_tokens,
+  maxUsd: input.max_usd,
   outputSchema: input.output_schema ?? undefined,
   background: input.background,
 })
@@ -48,6 +50,7 @@ export const emptyCallAnswer = {
   output: '',
   tool_calls: [],
   tokens_used: 0,
+  cost_usd: null,
   duration_seconds: 0,
   errors: [],
   call_id: '',
@@ -88,6 +91,7 @@ export async function renderResult(
       output: text,
       tool_calls: result.toolCalls,
       tokens_used: result.tokensUsed,
+      cost_usd: result.spent.nanoUsd === 0 ? null : toUsd(result.spent.nanoUsd),
       duration_seconds: Math.round(result.durationMs / 1000),
       errors: result.errors,
       call_id: result.call,

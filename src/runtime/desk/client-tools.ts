@@ -1,4 +1,5 @@
 /** What clients outside are told of the tools. It depends on the configuration and on nothing else. */
+import { nothingSpent } from '../../model/money.ts'
 import { externalAgent, type Agent } from '../../model/agent.ts'
 import { fullAuthority, mayUse } from '../../model/authority.ts'
 import type { TurnRow } from '../../model/facts.ts'
@@ -38,6 +39,8 @@ export const restingTurn = (session: SessionId, agent: string): TurnRow => ({
   endedSeq: null,
   tokensUsed: 0,
   tokensBelow: 0,
+  spent: nothingSpent,
+  nanoUsdBelow: 0,
   grant: {
     agent,
     depth: 0,

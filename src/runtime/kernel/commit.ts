@@ -7,6 +7,7 @@
 import type { Event, EventOf, Grant, Opening } from '../../model/event.ts'
 import type { Activation, SessionRow, TurnRow } from '../../model/facts.ts'
 import type { FlowId, Millis, SessionId, TurnId } from '../../model/id.ts'
+import { nothingSpent } from '../../model/money.ts'
 import { Fenced, Stopped } from './faults.ts'
 import type { Running } from './running.ts'
 import type { Runtime } from './runtime.ts'
@@ -166,6 +167,8 @@ export function toTurnRow(
     endedSeq: null,
     tokensUsed: 0,
     tokensBelow: 0,
+    spent: nothingSpent,
+    nanoUsdBelow: 0,
   }
 }
 

@@ -7,6 +7,7 @@ import type { SessionRow, TurnRow } from '../../model/facts.ts'
 import type { Boundary } from '../../model/frame.ts'
 import type { CallId, Millis, SessionId, TurnId } from '../../model/id.ts'
 import type { Json } from '../../model/json.ts'
+import type { Spent } from '../../model/money.ts'
 import type { Refusal } from '../../model/refusal.ts'
 import type { UntrustedProject } from '../../model/untrusted.ts'
 import type { DrivenSteps, Hindrances, Placed, SteerActs, Steering } from './driven-port.ts'
@@ -95,6 +96,7 @@ export type CallRequest = {
   timeoutMs: number | undefined
   maxIterations: number | undefined
   maxTokens: number | undefined
+  maxUsd?: number | undefined
   outputSchema: Json | undefined
   background: boolean
 }
@@ -109,6 +111,7 @@ export type CallResult = {
   errors: string[]
   toolCalls: string[]
   tokensUsed: number
+  spent: Spent
   durationMs: number
   iterations: number
   path: string[]
@@ -120,12 +123,8 @@ export type CallResult = {
 /** A call that goes on in the background. */
 export type StartedCall = { call: CallId; outcome: null; notes: readonly string[] }
 
-export type SpawnRequest = {
-  cwd: string
-  initialMessage: string | null
-  agent: string | null
-  model: string | null
-}
+export type SpawnRequest = Record<'initialMessage' | 'agent' | 'model', string | null> & { cwd: string }
+
 /** What tools may ask of the runtime, bound to one turn. */
 export type Acts = MailActs &
   SteerActs & {
@@ -181,8 +180,9 @@ export type Steps = {
   emit(text: string): void
   /** What stands in the way of the request under way. Shown while it does, recorded nowhere. */
   remark?(words: string): void
-  /** Tokens that this turn may still use; null is no budget. */
+  /** Tokens, or billionths of a dollar, that this turn may still use; null is no budget. */
   tokensLeft(): number | null
+  moneyLeft?(): { left: number; max: number } | null
   /** For agents that keep their own loop; a replay has none of it. */
   driven?: DrivenSteps
   steering?: Steering

@@ -5,6 +5,7 @@
  * effect runs for real.
  */
 import { hash } from 'node:crypto'
+import { addSpent, nothingSpent, readSpent, type Spent } from '../../model/money.ts'
 import type { EventOf, EventType, StoredEvent } from '../../model/event.ts'
 import type { TurnRow } from '../../model/facts.ts'
 import { fingerprint } from '../../model/fingerprint.ts'
@@ -82,14 +83,15 @@ export async function readRecorded(store: Store, row: TurnRow): Promise<Recorded
  * R7: what earlier runs of the turn have used stays charged, also where it ends before it has repeated its steps,
  * and where nobody asks for one of them again.
  */
-export const countUsed = (recorded: Recorded | null): number =>
-  (recorded?.events ?? []).reduce(
-    (sum, { event }) =>
-      event.type === 'step.ended' && event.usage !== null
-        ? sum + event.usage.input + event.usage.output
-        : sum,
-    0,
-  )
+export function countUsed(recorded: Recorded | null): { tokensUsed: number; spent: Spent } {
+  const sum = { tokensUsed: 0, spent: nothingSpent }
+  for (const { event } of recorded?.events ?? []) {
+    if (event.type !== 'step.ended' || event.usage === null) continue
+    sum.tokensUsed += event.usage.input + event.usage.output
+    sum.spent = addSpent(sum.spent, readSpent(event.usage))
+  }
+  return sum
+}
 
 function index(stored: readonly StoredEvent[], marked: () => boolean): Pick<Recorded, 'step' | 'call'> {
   const steps = new Map<string, (EventOf<'step.ended'> | EventOf<'step.started'>)[]>()

@@ -8,6 +8,7 @@ import type { Event, EventOf, Opening, Outcome, Usage } from '../../model/event.
 import type { Activation, SessionRow, TurnFacts, TurnRow } from '../../model/facts.ts'
 import type { Progress } from '../../model/end.ts'
 import type { CallId, Millis, SessionId } from '../../model/id.ts'
+import { addSpent, nothingSpent, readSpent, recalledSpent, type Spent } from '../../model/money.ts'
 import { msLeft } from './kept-time.ts'
 import type { Runtime } from './runtime.ts'
 import { type Acts, type Tool } from './ports.ts'
@@ -47,6 +48,10 @@ export type Running = {
    * have (R7). Only for turns with a budget.
    */
   tokensTaken: number
+  /** The same in money: its own, that of calls that have ended, and what the row had below it. */
+  spent: Spent
+  spentBelow: Spent
+  nanoUsdTaken: number
   /**
    * How often a step with the same request was begun: occurrences are told apart in the order in which they
    * start.
@@ -116,6 +121,9 @@ export function createRunning(
     tokensUsed: 0,
     tokensBelow: 0,
     tokensTaken: row.tokensBelow,
+    spent: nothingSpent,
+    spentBelow: nothingSpent,
+    nanoUsdTaken: row.nanoUsdBelow,
     begun: new Map(),
     waits: new Map(),
     summary: null,
@@ -136,28 +144,33 @@ export function createRunning(
 
 export const turnProgress = (running: Running): Progress => ({
   output: running.said,
-  tokensUsed: countSpent(running),
+  ...countSpent(running),
   tokensBelow: running.tokensBelow,
+  spentBelow: running.spentBelow,
   toolCalls: [...running.toolCalls],
   iterations: running.iterations,
 })
 
 /** The end of a turn for whoever waits here, before it is recorded or where it cannot be. */
-export const unrecordedEnd = (running: Running, outcome: Outcome, error: string): EventOf<'turn.ended'> => ({
-  type: 'turn.ended',
-  session: running.row.session,
-  turn: running.row.id,
-  outcome,
-  error,
-  ...turnProgress(running),
-  toolCalls: [...running.toolCalls],
-  entry: null,
-})
+export function unrecordedEnd(running: Running, outcome: Outcome, error: string): EventOf<'turn.ended'> {
+  const { spent: _own, spentBelow: _below, ...progress } = turnProgress(running)
+  return {
+    type: 'turn.ended',
+    session: running.row.session,
+    turn: running.row.id,
+    outcome,
+    error,
+    ...progress,
+    toolCalls: [...running.toolCalls],
+    entry: null,
+  }
+}
 
 /** A request that is aborted has cost what it had sent and received. */
-export function countSpent({ tokensUsed, asking }: Running): number {
-  const { input, output } = asking?.() ?? { input: 0, output: 0 }
-  return tokensUsed + input + output
+export function countSpent({ tokensUsed, spent, asking }: Running): { tokensUsed: number; spent: Spent } {
+  const usage = asking?.() ?? null
+  if (usage === null) return { tokensUsed, spent }
+  return { tokensUsed: tokensUsed + usage.input + usage.output, spent: addSpent(spent, readSpent(usage)) }
 }
 
 const tailCharsMax = 200_000
@@ -185,11 +198,22 @@ export function createSaying(running: Running): Delta | null {
 /** The whole row, from what was fixed when the turn opened and what has changed since. */
 export function currentFacts(
   running: Running,
-  { pending, outcome, state, node, epoch, stopping, tokensBelow }: Activation,
+  { pending, outcome, state, node, epoch, stopping, tokensBelow, nanoUsdBelow }: Activation,
 ): TurnFacts {
   const call = running.row.call === null ? null : { ...running.row.call, pending, outcome }
   return {
-    turn: { ...running.row, state, node, epoch, stopping, tokensBelow, tokensUsed: running.tokensUsed, call },
+    turn: {
+      ...running.row,
+      state,
+      node,
+      epoch,
+      stopping,
+      call,
+      tokensBelow,
+      nanoUsdBelow,
+      tokensUsed: running.tokensUsed,
+      spent: running.spent,
+    },
     session: running.session,
   }
 }
@@ -207,4 +231,5 @@ export function settleBelow(caller: Running, ended: EventOf<'call.ended'>): void
   caller.settled.add(ended.call)
   caller.pendingBelow -= 1
   caller.tokensBelow += ended.tokensUsed
+  caller.spentBelow = addSpent(caller.spentBelow, recalledSpent(ended.spent, ended.tokensUsed))
 }

@@ -1,6 +1,7 @@
 /** The store: the log, its views, and the transactions that decide and record at once. */
 import type { ContextFilter, Entry } from '../../model/context.ts'
-import type { Event, EventOf, Notices, Outcome, StoredEvent } from '../../model/event.ts'
+import type { Event, EventOf, Outcome, StoredEvent } from '../../model/event.ts'
+import type { Notices } from '../../model/event-parts.ts'
 import type {
   Activation,
   BelowRow,

@@ -2,6 +2,7 @@
 import type { EventOf } from '../../model/event.ts'
 import type { TurnRow } from '../../model/facts.ts'
 import { toTurnId, type CallId, type TurnId } from '../../model/id.ts'
+import { recalledSpent } from '../../model/money.ts'
 import { listen, type Runtime } from './runtime.ts'
 import type { CallResult } from './ports.ts'
 
@@ -19,6 +20,7 @@ export function toResult(
     errors: ended.errors,
     toolCalls: ended.toolCalls,
     tokensUsed: ended.tokensUsed,
+    spent: recalledSpent(ended.spent, ended.tokensUsed),
     durationMs: Math.max(0, ended.endedAt - ended.openedAt),
     iterations: ended.iterations,
     path: opened.grant.path.map((hop) => hop.agent),

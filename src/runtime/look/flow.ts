@@ -1,4 +1,5 @@
 /** What doors show of a flow: a root request with all its calls and messages. */
+import { renderCost } from '../../model/money.ts'
 import type { TurnRow } from '../../model/facts.ts'
 import { toCallId, type FlowId, type TurnId } from '../../model/id.ts'
 import { pageUnitsMax } from '../../model/limits.ts'
@@ -9,7 +10,7 @@ import { mapGently } from '../kernel/gently.ts'
 import type { Runtime } from './runtime.ts'
 import { nameAsker, readFlowCalls, readRequestEnd, readRoot, summariseFlow, toRootTurn } from './flows.ts'
 import { readRecord } from './record.ts'
-import { readSpent } from './spent.ts'
+import { noAmount, readSpent, type Amount } from './spent.ts'
 import { lastOutcome } from './state.ts'
 import type { StoredEvent } from '../../model/event.ts'
 import { readAll } from '../kernel/scope.ts'
@@ -28,13 +29,14 @@ const measure = ({ task, output, input }: CallRecord): number =>
 async function readCalls(
   runtime: Runtime,
   rows: readonly TurnRow[],
-  spent: ReadonlyMap<TurnId, number>,
+  spent: ReadonlyMap<TurnId, Amount>,
 ): Promise<CallRecord[]> {
   let units = 0
   const calls = await mapGently(runtime, rows, async (row) => {
     const read = await readRecord(runtime.store, toCallId(row.id))
     if (read === null) return null
-    const record = { ...read, tokensUsed: Math.max(read.tokensUsed, spent.get(row.id) ?? 0) }
+    const { tokens, spent: own } = spent.get(row.id) ?? noAmount
+    const record = tokens > read.tokensUsed ? { ...read, tokensUsed: tokens, cost: renderCost(own) } : read
     units += measure(record)
     return units <= pageUnitsMax
       ? record
@@ -87,7 +89,8 @@ export async function readFlow(runtime: Runtime, id: string): Promise<Flow | nul
       rows.filter((one) => one.call === null && one.id !== row.id),
       spent.of,
     ),
-    tokensUsed: spent.total,
+    tokensUsed: spent.total.tokens,
+    cost: renderCost(spent.total.spent),
     durationMs: (end?.at ?? runtime.clock.now()) - at,
   }
 }
@@ -96,7 +99,7 @@ export async function readFlow(runtime: Runtime, id: string): Promise<Flow | nul
 async function messagesIn(
   runtime: Runtime,
   rows: readonly TurnRow[],
-  spent: ReadonlyMap<TurnId, number>,
+  spent: ReadonlyMap<TurnId, Amount>,
 ): Promise<Flow['messages']> {
   const messages = await mapGently(runtime, rows, async (row) => {
     const opened = (await runtime.store.event(row.openedSeq))?.event
@@ -110,7 +113,8 @@ async function messagesIn(
           from: sent.from,
           text: sent.text,
           outcome: await lastOutcome(runtime, row),
-          tokensUsed: spent.get(row.id) ?? 0,
+          tokensUsed: (spent.get(row.id) ?? noAmount).tokens,
+          cost: renderCost((spent.get(row.id) ?? noAmount).spent),
           openedAt: row.openedAt,
         }
   })

@@ -1,4 +1,5 @@
 /** Requests for lists: each with its task, how it ended for the one who asked, and what it waits for now. */
+import { renderCost } from '../../model/money.ts'
 import type { OpeningMessage, Outcome } from '../../model/event.ts'
 import type { SessionRow, TurnRow } from '../../model/facts.ts'
 import type { FlowId, TurnId } from '../../model/id.ts'
@@ -191,7 +192,8 @@ export async function summariseFlow(
         : await readLastWords(runtime, live),
     calls: called.length,
     failedCalls: called.filter((call) => isFailure(call.outcome)).length,
-    tokensUsed: spent.total,
+    tokensUsed: spent.total.tokens,
+    cost: renderCost(spent.total.spent),
     openedAt: at,
     endedAt: end?.at ?? null,
     durationMs: (end?.at ?? runtime.clock.now()) - at,

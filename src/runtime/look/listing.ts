@@ -6,6 +6,8 @@ import type { SessionId } from '../../model/id.ts'
 import { userSession } from '../../model/mail.ts'
 import { explain } from '../../model/refusal.ts'
 import type { CallPage, Lists } from '../kernel/lists-port.ts'
+import { nothingSpent, renderCost } from '../../model/money.ts'
+import { readEnded } from './record.ts'
 import type { Store } from '../kernel/store-port.ts'
 import type { ListedCall } from '../../wire/calls.ts'
 
@@ -61,6 +63,7 @@ async function listed(
       outcome: 'refused',
       error: explain(event.refusal),
       tokensUsed: 0,
+      cost: renderCost(nothingSpent),
       createdAt: at,
       durationMs: 0,
     }
@@ -75,6 +78,7 @@ async function listed(
     outcome: ended?.outcome ?? null,
     error: ended?.errors[0] ?? null,
     tokensUsed: Math.max(ended?.tokensUsed ?? 0, used),
+    cost: renderCost(readEnded(ended).spent),
     createdAt: at,
     durationMs: ended === null ? null : ended.endedAt - ended.openedAt,
   }

@@ -6,7 +6,8 @@ import { explain } from '../../model/refusal.ts'
 import { preview } from '../../model/text.ts'
 import type { Store } from '../kernel/store-port.ts'
 import type { CallRecord } from '../../wire/calls.ts'
-import { readSpent } from './spent.ts'
+import { nothingSpent, recalledSpent, renderCost } from '../../model/money.ts'
+import { greaterAmount, noAmount, readSpent, type Amount } from './spent.ts'
 
 const previewPoints = 200
 
@@ -19,22 +20,28 @@ export async function readRecord(store: Store, id: string): Promise<CallRecord |
   const stored = row.call?.pending === false && row.endedSeq !== null ? await store.event(row.endedSeq) : null
   const end = stored?.event.type === 'call.ended' ? stored.event : null
   // A call that did not complete says too little: it runs, or ended before those below it had stopped.
-  const used = end?.outcome === 'completed' ? 0 : await readUsed(store, row)
+  const used = end?.outcome === 'completed' ? noAmount : await readUsed(store, row)
   return openedRecord(opened.event, opened.at, end, used)
 }
 
 const turnsMax = 10_000
 
-const readUsed = async (store: Store, { id, flow }: TurnRow): Promise<number> =>
-  (await readSpent(store, await store.turns({ flow }, turnsMax))).of.get(id) ?? 0
+const readUsed = async (store: Store, { id, flow }: TurnRow): Promise<Amount> =>
+  (await readSpent(store, await store.turns({ flow }, turnsMax))).of.get(id) ?? noAmount
+
+export const readEnded = (ended: EventOf<'call.ended'> | null): Amount =>
+  ended === null
+    ? noAmount
+    : { tokens: ended.tokensUsed, spent: recalledSpent(ended.spent, ended.tokensUsed) }
 
 function openedRecord(
   opened: EventOf<'call.opened'>,
   at: number,
   ended: EventOf<'call.ended'> | null,
-  used: number,
+  used: Amount,
 ): CallRecord {
   const { grant } = opened
+  const { tokens, spent } = greaterAmount(used, readEnded(ended))
   const output = ended?.output ?? ''
   return {
     call: opened.call,
@@ -56,7 +63,8 @@ function openedRecord(
     truncated: ended?.truncated ?? false,
     errors: ended?.errors ?? [],
     toolCalls: ended?.toolCalls ?? [],
-    tokensUsed: Math.max(ended?.tokensUsed ?? 0, used),
+    tokensUsed: tokens,
+    cost: renderCost(spent),
     iterations: ended?.iterations ?? 0,
     depth: grant.depth,
     path: grant.path.map((hop) => hop.agent),
@@ -98,6 +106,7 @@ async function refusedRecord(store: Store, id: string): Promise<CallRecord | nul
     errors: [explain(event.refusal)],
     toolCalls: [],
     tokensUsed: 0,
+    cost: renderCost(nothingSpent),
     iterations: 0,
     depth: by === null ? 0 : by.grant.depth + 1,
     path: by === null ? [] : [...by.grant.path.map((hop) => hop.agent), event.agent],

@@ -1,5 +1,5 @@
 import { agentsIn } from '../kernel/projects-port.ts'
-import type { MailTarget } from '../../model/event.ts'
+import type { MailTarget } from '../../model/event-parts.ts'
 import type { MessageFacts, SessionRow } from '../../model/facts.ts'
 
 import { isSessionId } from '../../model/id.ts'

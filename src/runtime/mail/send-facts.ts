@@ -23,6 +23,7 @@ export type SendRequest = {
   text: string
   timeoutMs?: number | undefined
   maxTokens?: number | undefined
+  maxUsd?: number | undefined
   sender?: Sender
   /** Refused rather than queued. */
   now?: boolean

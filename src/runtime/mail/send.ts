@@ -5,7 +5,8 @@
 import { findAgent, inProject } from '../kernel/projects-port.ts'
 import { fingerprint } from '../../model/fingerprint.ts'
 import { externalAgent, type Agent } from '../../model/agent.ts'
-import type { EventOf, Grant, Notices } from '../../model/event.ts'
+import type { EventOf, Grant } from '../../model/event.ts'
+import type { Notices } from '../../model/event-parts.ts'
 import type { SessionRow } from '../../model/facts.ts'
 import type { FlowId, SessionId, TurnId } from '../../model/id.ts'
 import { answeredEvent, isWaiting, messageIdPattern, idSuffix } from '../../model/mail.ts'
@@ -111,7 +112,7 @@ function findProblem(runtime: Runtime, request: SendRequest): Refusal | null {
   if (request.text.trim() === '') return badInput('message', request.text, 'a text that says what to do')
   if (request.id != null && !messageIdPattern.test(request.id))
     return badInput('messageId', request.id, 'letters, digits, "_" and "-", at most 128 of them,')
-  for (const field of ['timeoutMs', 'maxTokens'] as const) {
+  for (const field of ['timeoutMs', 'maxTokens', 'maxUsd'] as const) {
     const given = request[field]
     if (given !== undefined && !(Number.isFinite(given) && given >= 0))
       return badInput(field, given, 'a number that is zero or more')
@@ -153,6 +154,7 @@ async function decide(
       now: request.now ?? false,
       taskHash: sender.kind === 'turn' ? hashText(request.text) : '',
       maxTokens: request.maxTokens,
+      maxUsd: request.maxUsd,
       inbox,
       reply: answered !== null,
       released: sender.kind === 'released',

@@ -212,6 +212,8 @@ export function openFactsThen(running: Running, target: SessionRow | null, momen
         deadline: timeThen(row.deadline),
         stopping: moment.cancelled?.outcome ?? null,
         tokensBelow: tokensBelowThen(running, moment),
+        spent: running.spent,
+        nanoUsdBelow: moneyBelowThen(running, moment),
       },
       session: running.session,
     },
@@ -255,4 +257,19 @@ function leftFor(opened: EventOf<'call.opened'>, targetAgent: Agent | undefined)
   const asked =
     typeof opened.requested === 'object' && opened.requested !== null && 'maxTokens' in opened.requested
   return asked || targetAgent?.limits.maxTokens !== undefined ? held : held * 2
+}
+
+/** The same in money: what was refused for it left nothing, and what was opened had what it holds, or twice that. */
+function moneyBelowThen(running: Running, { recorded, targetAgent }: CallMoment): number {
+  const max = running.row.grant.nanoUsdMax
+  if (max === undefined) return 0
+  const spent = running.spent.nanoUsd
+  if (recorded.type === 'call.refused')
+    return recorded.refusal.code === 'budget_exhausted' && recorded.refusal.usd !== undefined
+      ? max - spent
+      : 0
+  const held = recorded.grant.nanoUsdMax ?? 0
+  const { requested } = recorded
+  const asked = typeof requested === 'object' && requested !== null && 'maxUsd' in requested
+  return max - spent - (asked || targetAgent?.limits.maxUsd !== undefined ? held : held * 2)
 }

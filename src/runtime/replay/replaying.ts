@@ -148,6 +148,7 @@ export async function transactThen<T>(
       outcome: answered ? null : 'cancelled',
       tokensUsed: 0,
       tokensBelow: 0,
+      nanoUsdBelow: 0,
     }),
     open: async ({ target }) => {
       if (call === null) return null

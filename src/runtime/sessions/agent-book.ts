@@ -3,7 +3,8 @@
  * log.
  */
 import { isDriven, type Agent } from '../../model/agent.ts'
-import type { AgentDefinition, EventOf } from '../../model/event.ts'
+import type { EventOf } from '../../model/event.ts'
+import type { AgentDefinition } from '../../model/event-parts.ts'
 import type { Millis, SessionId } from '../../model/id.ts'
 import { type Refusal, agentUnknown, badInput } from '../../model/refusal.ts'
 import type { Runtime } from './runtime.ts'

@@ -9,6 +9,7 @@
  * it waits for that session meanwhile, so that no ring closes across roots (R5).
  */
 import { externalAgent } from '../../model/agent.ts'
+import { grantMoney, leastMoney } from '../../model/money-budget.ts'
 import { fullAuthority } from '../../model/authority.ts'
 import type { ToolAsk } from '../../model/event.ts'
 import type { SessionRow } from '../../model/facts.ts'
@@ -158,6 +159,7 @@ async function open(
           path: [{ session: client.session.id, agent: client.agent.name }],
           authority: fullAuthority,
           tokensMax: runtime.limits.flowTokensMax ?? null,
+          ...grantMoney(leastMoney(runtime.limits.flowUsdMax)),
           maxIterations: 1,
         },
         ...(goesOn ? { use: asked } : {}),

@@ -14,6 +14,7 @@ import {
 } from '../../model/end.ts'
 import { toTurnId, type CallId, type SessionId, type TurnId } from '../../model/id.ts'
 import type { Opening } from '../../model/event.ts'
+import { addSpent, nothingSpent, readSpent } from '../../model/money.ts'
 import type { SessionRow, TurnFacts, TurnRow } from '../../model/facts.ts'
 import { countGently } from '../../model/text.ts'
 import { callMsMax } from '../../model/time-limits.ts'
@@ -61,7 +62,8 @@ export const finishTurn = (
         : null
     const next = await takeNext(runtime, tx, running.session, note)
     // What its driver left running may have recorded more while the end was on its way.
-    const whole = { ...result, tokensUsed: Math.max(result.tokensUsed, countSpent(running)) }
+    const now = countSpent(running)
+    const whole = now.tokensUsed > result.tokensUsed ? { ...result, ...now } : result
     tx.append(
       ...buffered,
       ...endTurn(facts, below, whole, localProgress(runtime), tx.now, runtime.limits, heir),
@@ -262,10 +264,12 @@ export async function recordedProgress(runtime: Runtime, row: TurnRow): Promise<
   const tools = new Set<string>()
   let iterations = 0
   let tokensUsed = 0
+  let spent = nothingSpent
   for (const { event } of events) {
     if (event.type === 'call.opened') tools.add(event.tool)
     if (event.type !== 'step.ended') continue
     tokensUsed += event.usage === null ? 0 : event.usage.input + event.usage.output
+    spent = addSpent(spent, readSpent(event.usage))
     if (event.kind === 'tool') tools.add(event.name)
     if (event.kind !== 'model') continue
     iterations += 1
@@ -279,5 +283,5 @@ export async function recordedProgress(runtime: Runtime, row: TurnRow): Promise<
     )
       texts.push(output['text'])
   }
-  return { output: texts.join('\n'), tokensUsed, tokensBelow: 0, toolCalls: [...tools], iterations }
+  return { output: texts.join('\n'), tokensUsed, tokensBelow: 0, spent, toolCalls: [...tools], iterations }
 }

@@ -3,6 +3,7 @@ import type { Usage } from '../../model/event.ts'
 import type { Json } from '../../model/json.ts'
 import { countGently, countRoughly, type CountTokens } from '../../model/text.ts'
 import { type AskedCall, type LoopMessage, type ModelRequest } from './loop.ts'
+import type { PriceUsage } from '../kernel/prices-port.ts'
 
 /**
  * `ahead` counts what is long in slices, so that the estimate that follows finds it counted. `atOnce` is for
@@ -12,6 +13,8 @@ export type EstimateUsage = {
   (request: ModelRequest, text: string, toolCalls: readonly AskedCall[]): Usage
   ahead(request: ModelRequest, text: string): Promise<void>
   atOnce(request: ModelRequest, text: string): Usage
+  /** Adds what it costs, where there are prices. */
+  price?: PriceUsage
 }
 
 /** R11: how many texts of prompts and tool descriptions are kept with their counts. */

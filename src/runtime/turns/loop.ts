@@ -17,6 +17,7 @@ import type { ToolSpec } from '../../wire/tools.ts'
 import { type EstimateUsage } from './estimate-usage.ts'
 import { matchedBy } from './matched-by.ts'
 import { offeredTools } from './offered-tools.ts'
+import { limitByMoney, withWarning } from './money-room.ts'
 
 /**
  * `unparsable` says why the input could not be read; the tool is then not run. `signature` goes back to the
@@ -158,7 +159,7 @@ export function request(
       steps.emit(text)
     }
     const asked: ModelRequest = {
-      system: turn.system,
+      system: withWarning(turn.system, steps),
       messages,
       tools: offeredTools(turn, messages),
       ...(turn.responseSchema == null ? {} : { responseSchema: turn.responseSchema }),
@@ -169,6 +170,7 @@ export function request(
     }
     const left = steps.tokensLeft()
     if (left !== null) asked.maxOutputTokens = await roomFor(left, asked, estimate, stepSignal)
+    await limitByMoney(steps, asked, estimate, stepSignal)
     steps.asking?.(() => estimate.atOnce(asked, streamed))
     try {
       const { usage, ...answer } = await ask(asked, emit, stepSignal, (words) => steps.remark?.(words))
@@ -203,9 +205,7 @@ async function roomFor(
   return room
 }
 
-/**
- * An answer that asks for nothing more is the result, unless it is empty or was cut: that is never a success.
- */
+/** An answer that asks for nothing more is the result, unless it is empty or was cut: that is never a success. */
 function final(
   answer: Answered,
   steps: Steps,

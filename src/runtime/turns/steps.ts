@@ -10,6 +10,8 @@ import type { StepKind, Usage } from '../../model/event.ts'
 import type { Json } from '../../model/json.ts'
 import { stopGraceMs } from '../../model/limits.ts'
 import type { Delta } from '../../wire/log.ts'
+import { addSpent, formatUsd, readSpent } from '../../model/money.ts'
+import { moneyLeft } from '../../model/money-budget.ts'
 import { flush } from '../kernel/commit.ts'
 import { isDriven } from '../../model/agent.ts'
 import { holdWhileDraining, underWay } from '../kernel/drain.ts'
@@ -38,6 +40,7 @@ export function createSteps(runtime: Runtime, running: Running): Steps {
     remark: (words) => remark(runtime, running, words),
     asking: (usage) => void (running.asking = usage),
     tokensLeft: () => tokensLeft(running),
+    moneyLeft: () => readMoney(running),
     steering: createSteering(runtime, running),
     ...(isDriven(running.agent) ? { driven: drivenSteps(runtime, running) } : {}),
   }
@@ -46,6 +49,12 @@ export function createSteps(runtime: Runtime, running: Running): Steps {
 export function tokensLeft(running: Running): number | null {
   const max = running.row.grant.tokensMax
   return max === null ? null : Math.max(0, max - running.tokensUsed - running.tokensTaken)
+}
+
+function readMoney({ row, spent, nanoUsdTaken }: Running): { left: number; max: number } | null {
+  const max = row.grant.nanoUsdMax
+  const left = moneyLeft({ ...row, spent, nanoUsdBelow: nanoUsdTaken })
+  return max === undefined || left === null ? null : { left, max }
 }
 
 async function runStep<T extends Json>(
@@ -65,6 +74,7 @@ async function runStep<T extends Json>(
   const attempt = async (): Promise<{ value: T; usage: Usage | null }> => {
     await lookAtBudget(runtime, running)
     if (tokensLeft(running) === 0) throw new BudgetExhausted(describeBudget(running)) // R7
+    if (readMoney(running)?.left === 0) throw new BudgetExhausted(describeMoney(running)) // R7
     if (running.answerBuffered) await flush(runtime, running)
     await holdWhileDraining(runtime, running)
     if (!begun) beginStep(running, kind)
@@ -105,6 +115,12 @@ function describeBudget({ row, tokensUsed, tokensTaken }: Running): string {
   return `the budget of ${row.grant.tokensMax ?? 0} tokens is used up: ${tokensUsed} are used here${below}`
 }
 
+function describeMoney({ row, spent, nanoUsdTaken }: Running): string {
+  const below = nanoUsdTaken === 0 ? '' : `, ${formatUsd(nanoUsdTaken)} is spent or held by calls below`
+  const max = formatUsd(row.grant.nanoUsdMax ?? 0)
+  return `the budget of ${max} is used up: ${formatUsd(spent.nanoUsd)} is spent here${below}`
+}
+
 const stopLookMs = 50
 const stoppingMax = 1000
 
@@ -128,15 +144,19 @@ async function untilStopped(runtime: Runtime, { row, abort }: Running): Promise<
 
 /** R7: what calls below hold or have used stands in the row; only turns with a budget need to look. */
 async function lookAtBudget(runtime: Runtime, running: Running): Promise<void> {
-  if (running.row.grant.tokensMax === null) return
-  running.tokensTaken = (await runtime.store.turn(running.row.id))?.tokensBelow ?? running.tokensTaken
+  const { tokensMax, nanoUsdMax } = running.row.grant
+  if (tokensMax === null && nanoUsdMax === undefined) return
+  const row = await runtime.store.turn(running.row.id)
+  if (row === null) return
+  running.tokensTaken = row.tokensBelow
+  running.nanoUsdTaken = row.nanoUsdBelow
 }
 
 /** Providers say all kinds of things. */
 function wholeUsage(usage: Usage | null): Usage | null {
   if (usage === null) return null
   const whole = (tokens: number): number => (Number.isFinite(tokens) && tokens > 0 ? Math.ceil(tokens) : 0)
-  return { input: whole(usage.input), output: whole(usage.output), estimated: usage.estimated }
+  return { ...usage, input: whole(usage.input), output: whole(usage.output) }
 }
 
 /**
@@ -162,7 +182,9 @@ function beginStep(running: Running, kind: StepKind): void {
 }
 
 function account(running: Running, usage: Usage | null): void {
-  if (usage !== null) running.tokensUsed += usage.input + usage.output
+  if (usage === null) return
+  running.tokensUsed += usage.input + usage.output
+  running.spent = addSpent(running.spent, readSpent(usage))
 }
 
 function emit(runtime: Runtime, running: Running, text: string): void {

@@ -1,7 +1,8 @@
 /** What a driver is given: prompt, history, tools, all within what the turn may have. */
 import type { Agent } from '../../model/agent.ts'
 import { isBroughtAlong, mayUse } from '../../model/authority.ts'
-import type { Grant, Notices, OpeningMessage } from '../../model/event.ts'
+import type { Grant, OpeningMessage } from '../../model/event.ts'
+import type { Notices } from '../../model/event-parts.ts'
 import { frameApplet, framePeer, type Boundary } from '../../model/frame.ts'
 import { historyTokensMax, subagentDepthMax, type Limits } from '../../model/limits.ts'
 import { listCallable } from './callable.ts'

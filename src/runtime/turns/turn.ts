@@ -46,7 +46,7 @@ export function startTurn(
     runtime.rooms.createActs(own),
   )
   running.recorded = recorded
-  running.tokensUsed = countUsed(recorded)
+  Object.assign(running, countUsed(recorded))
   running.progressAt = runtime.clock.elapsed()
   running.steering.looks = runtime.steeredEarly.delete(row.id) || recorded !== null
   renewTime(runtime, row.id, row.deadline)
@@ -226,9 +226,10 @@ async function toTurnResult(runtime: Runtime, running: Running, ended: TurnOutco
     error,
     iterations: Math.max(ended.iterations, running.iterations),
     toolCalls: [...running.toolCalls],
-    tokensUsed: countSpent(running),
+    ...countSpent(running),
     tokensBelow: running.tokensBelow,
     ...(ended.notice === undefined || outcome !== 'completed' ? {} : { notice: ended.notice }),
+    spentBelow: running.spentBelow,
     entry: running.session.kind === 'persistent' ? await buildEntry(runtime, running, output, error) : null,
   }
 }

@@ -1,7 +1,17 @@
 /** Messages, as Anthropic serves them. */
-import { type Piece, type Wire, model, list, inputText, textIn, partsOf } from './wire.ts'
+import { type Piece, type Said, type Wire, model, list, inputText, textIn, partsOf } from './wire.ts'
 
 const anthropicFinish = { stop: 'end_turn', length: 'max_tokens', tools: 'tool_use' } as const
+
+/** What is cached is counted apart here. */
+const inputUsage = ({ usage }: Said) => {
+  const { input = 0, cached = 0, cacheWrite = 0 } = usage ?? {}
+  return {
+    input_tokens: input - cached - cacheWrite,
+    cache_read_input_tokens: cached,
+    cache_creation_input_tokens: cacheWrite,
+  }
+}
 
 export const anthropic: Wire = {
   fits: (path) => path.endsWith('/messages'),
@@ -42,7 +52,7 @@ export const anthropic: Wire = {
         model,
         content: [],
         stop_reason: null,
-        usage: { input_tokens: said.usage?.input ?? 0, output_tokens: 0 },
+        usage: { ...inputUsage(said), output_tokens: 0 },
       },
     })
     if (said.text !== '') {
@@ -77,7 +87,7 @@ export const anthropic: Wire = {
     model,
     stop_reason: anthropicFinish[said.finish],
     stop_sequence: null,
-    usage: { input_tokens: said.usage?.input ?? 0, output_tokens: said.usage?.output ?? 0 },
+    usage: { ...inputUsage(said), output_tokens: said.usage?.output ?? 0 },
     content: [
       ...(said.text === '' ? [] : [{ type: 'text', text: said.text }]),
       ...said.tools.map((tool) => ({ type: 'tool_use', id: tool.id, name: tool.name, input: tool.input })),

@@ -9,7 +9,9 @@ const googleUsage = (said: Said) =>
     : {
         usageMetadata: {
           promptTokenCount: said.usage.input,
-          candidatesTokenCount: said.usage.output,
+          candidatesTokenCount: said.usage.output - (said.usage.reasoning ?? 0),
+          thoughtsTokenCount: said.usage.reasoning ?? 0,
+          cachedContentTokenCount: said.usage.cached ?? 0,
           totalTokenCount: said.usage.input + said.usage.output,
         },
       }

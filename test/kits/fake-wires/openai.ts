@@ -8,6 +8,8 @@ const chatUsage = (said: Said) =>
         prompt_tokens: said.usage.input,
         completion_tokens: said.usage.output,
         total_tokens: said.usage.input + said.usage.output,
+        prompt_tokens_details: { cached_tokens: said.usage.cached ?? 0 },
+        completion_tokens_details: { reasoning_tokens: said.usage.reasoning ?? 0 },
       }
 
 const chatFinish = { stop: 'stop', length: 'length', tools: 'tool_calls' } as const
@@ -124,6 +126,8 @@ const responsesWhole = (said: Said) => ({
           input_tokens: said.usage.input,
           output_tokens: said.usage.output,
           total_tokens: said.usage.input + said.usage.output,
+          input_tokens_details: { cached_tokens: said.usage.cached ?? 0 },
+          output_tokens_details: { reasoning_tokens: said.usage.reasoning ?? 0 },
         },
 })
 

@@ -2,10 +2,19 @@
 
 export type Asked = { system: string; user: string; results: string[]; toolRounds: number; stream: boolean }
 
+/** `cached` and `cacheWrite` are parts of `input`, `reasoning` is one of `output`. */
+export type FakeUsage = {
+  input: number
+  output: number
+  cached?: number
+  cacheWrite?: number
+  reasoning?: number
+}
+
 export type Said = {
   text: string
   tools: { id: string; name: string; namespace?: string; input: unknown }[]
-  usage: { input: number; output: number } | null
+  usage: FakeUsage | null
   finish: 'stop' | 'length' | 'tools'
 }
 
