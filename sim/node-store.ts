@@ -40,7 +40,7 @@ export type Shared = {
   /** Lets the checker read what is new in the log. */
   check: () => void
   rerun: (count: number) => void
-  /** `unsure`: it reported a fault, and may be there all the same, by a clock that is set back. */
+  /** `unsure`: it may be there though it fails, by a clock that is set back. */
   beat: (node: NodeId, until: number, how: 'sure' | 'unsure') => void
 }
 
@@ -216,10 +216,8 @@ export class NodeStore implements Store {
     return this.#travel(async () => {
       if (attempt === 'failed') throw new InjectedFault('the commit failed')
       const until = this.#shared.scheduler.wall + ttlMs
-      await this.#beat(node, ttlMs).catch((error: unknown) => {
-        if (error instanceof StoreUnavailable) this.#shared.beat(node, until, 'unsure')
-        throw error
-      })
+      this.#shared.beat(node, until, 'unsure')
+      await this.#beat(node, ttlMs)
       this.#shared.beat(node, this.#shared.scheduler.wall + ttlMs, 'sure')
       if (attempt === 'unknown') throw new InjectedFault('nobody knows whether the commit was made')
     }, true)

@@ -22,6 +22,7 @@ import { DiskKeeper } from './disk-keeper.ts'
 import { DeskClients } from './desk-clients.ts'
 import { followAgents, makeBook, openNodeDesks } from './desks.ts'
 import { scriptDriver } from './driver.ts'
+import { noteBeat } from './elapsed.ts'
 import { describeFault, Host, isInjected } from './host.ts'
 import { count } from './count.ts'
 import { NodeStore, type Shared } from './node-store.ts'
@@ -97,10 +98,7 @@ export class World {
       fail: checker.fail,
       check: checker.check,
       rerun: (reruns) => this.#reran(reruns),
-      beat: (node, until, how) => {
-        const { leases } = checker.ledger
-        leases.set(node, how === 'sure' ? until : Math.min(until, leases.get(node) ?? until))
-      },
+      beat: noteBeat(checker.ledger.leases),
     }
     this.#clients = new Clients(plan, this)
     this.#deskClients = new DeskClients(plan, this)
