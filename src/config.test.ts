@@ -74,6 +74,7 @@ test('with no file at all everything has its default', async () => {
     notify: {},
     sandbox: { network: 'public', writable: [], hidden: [] },
     providers: {},
+    prices: {},
     agents: [],
     scripts: {},
     limits: limitsDefault,
@@ -86,7 +87,7 @@ test('with no file at all everything has its default', async () => {
       release: 'agents',
     },
     import: { agents: [] },
-    wake: { default: 'next', replies: 'wake', perHour: 6, senders: {} },
+    wake: { default: 'next', replies: 'wake', perHour: 6, senders: {}, codex: false },
     tracing: { enable: true },
   })
 })
