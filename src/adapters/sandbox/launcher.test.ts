@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -28,14 +28,23 @@ function launcher(more: Partial<LauncherOptions> = {}) {
   return made
 }
 
-function makeHome(): string {
-  const home = mkdtempSync(join(tmpdir(), 'tieline-home-'))
+function makeHome(below = tmpdir()): string {
+  const home = realpathSync(mkdtempSync(join(below, 'tieline-home-')))
   onTestFinished(() => rmSync(home, { recursive: true, force: true }))
   for (const path of ['.ssh', '.config/tieline', '.config/gh', 'project', 'data'])
     mkdirSync(join(home, path), { recursive: true })
   writeFileSync(join(home, '.bashrc'), '')
   return home
 }
+
+test('programs on the PATH are seen although they are below /tmp, but not what is beside them', () => {
+  const home = makeHome('/tmp')
+  const [cwd, bin] = [join(home, 'project'), join(home, 'bin')]
+  for (const path of [bin, join(cwd, 'bin')]) mkdirSync(path)
+  const path = `${bin}:${join(cwd, 'bin')}:${join(home, '.ssh')}:relative:/usr/bin`
+  const options = { home, dataDir: null, configuration: [], writable: [], hidden: [] }
+  expect(findPlaces(cwd, { ...options, path }).seen).toEqual([bin])
+})
 
 describe('without a sandbox on this machine', () => {
   const find = async (): Promise<Found> => none

@@ -90,7 +90,7 @@ function inBubblewrap(
   { bwrap, perl }: Extract<Found, { kind: 'bubblewrap' }>,
   path: string,
 ): Launch {
-  const places = findPlaces(command.cwd, options)
+  const places = findPlaces(command.cwd, { ...options, path: command.env['PATH'] })
   const port = readPort(door())
   const usher = usherArguments(perl, port, innerDoorPath) ?? []
   return {

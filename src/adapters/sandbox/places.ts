@@ -1,6 +1,6 @@
 /** What a program in a sandbox may write, what it may not see, and what it may see but never change. */
 import { realpathSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { delimiter, dirname, isAbsolute, join } from 'node:path'
 
 export type PlaceOptions = {
   home: string
@@ -14,6 +14,8 @@ export type PlaceOptions = {
   /** Of this program: what it may see and change although others may not, and what it may see. */
   own?: readonly string[]
   seen?: readonly string[]
+  /** Where it looks for programs: its `PATH`. */
+  path?: string | undefined
 }
 
 export type Hidden = { path: string; isDirectory: boolean }
@@ -65,17 +67,27 @@ export function findPlaces(directory: string, options: PlaceOptions): Places {
   const kept = [...options.configuration, ...atHome(startFiles)]
     .flatMap(real)
     .filter((path) => writable.some((place) => isWithin(path, place)))
+  const temporary = temporaryPlaces.flatMap(real)
+  const isCovered = (path: string): boolean =>
+    temporary.some((place) => isWithin(path, place)) &&
+    !writable.some((place) => isWithin(path, place)) &&
+    !hidden.some((one) => isWithin(path, one.path))
   return {
     cwd,
-    temporary: temporaryPlaces.flatMap(real),
+    temporary,
     writable,
     hiddenAbove: hidden.filter(isAbove),
     hidden: hidden.filter((one) => !isAbove(one)),
     own,
-    seen: (options.seen ?? []).flatMap(real),
+    // Programs that were installed below /tmp are there too, and so is this Node.
+    seen: [...(options.seen ?? []).flatMap(real), ...listPrograms(options.path).filter(isCovered)],
     kept: kept.filter((path) => !isWithin(cwd, path) && !hidden.some((one) => isWithin(path, one.path))),
   }
 }
+
+const listPrograms = (path = ''): string[] => [
+  ...new Set([...path.split(delimiter).filter(isAbsolute), dirname(process.execPath)].flatMap(real)),
+]
 
 const isWithin = (path: string, place: string): boolean => path === place || path.startsWith(`${place}/`)
 const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
