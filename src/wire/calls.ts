@@ -68,7 +68,6 @@ export const CallAnswer = z
     output: z.string(),
     tool_calls: z.array(z.string()),
     tokens_used: count,
-    cost_usd: z.number().nullable().describe('null: unpriced'),
     duration_seconds: z.number(),
     errors: z.array(z.string()),
     call_id: z.string(),
@@ -77,6 +76,7 @@ export const CallAnswer = z
     notes: z
       .array(z.string())
       .describe('what passed nothing or names something that does not exist, and how to go on'),
+    cost_usd: z.number().optional().describe('left out where nothing has a price'),
   })
   .meta({ id: 'CallResult' })
 export type CallAnswer = z.infer<typeof CallAnswer>

@@ -140,8 +140,11 @@ describe('before events are written', () => {
         .filter(([name, field]) => !ownFields.has(name) && field.safeParse(undefined).success)
         .map(([name]) => `${option.shape.type.value}.${name}`),
     )
-    // How far an answer reaches is one of a few words.
+    // How far an answer reaches is one of a few words, and money is numbers.
     const found = [
+      'turn.ended.spent',
+      'turn.ended.spentBelow',
+      'call.ended.spent',
       'message.sent.use',
       'call.opened.notes',
       'question.answered.reason',

@@ -170,7 +170,7 @@ export function request(
     }
     const left = steps.tokensLeft()
     if (left !== null) asked.maxOutputTokens = await roomFor(left, asked, estimate, stepSignal)
-    await limitByMoney(steps, asked, estimate, stepSignal)
+    if (steps.moneyLeft?.()) await limitByMoney(steps, asked, estimate, stepSignal)
     steps.asking?.(() => estimate.atOnce(asked, streamed))
     try {
       const { usage, ...answer } = await ask(asked, emit, stepSignal, (words) => steps.remark?.(words))

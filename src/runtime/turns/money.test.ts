@@ -69,7 +69,7 @@ test('R7: parallel children cannot overspend together: each reserves before it r
     60 * cent,
     40 * cent,
   ])
-  expect(answers.map(({ cost_usd: usd }) => usd)).toEqual([0.6, 0.4, null])
+  expect(answers.map(({ cost_usd: usd }) => usd)).toEqual([0.6, 0.4, undefined])
 })
 
 test('what a call did not spend is given back when it has ended', async () => {
