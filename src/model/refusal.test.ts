@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { refusalSamples, samples } from '../../test/kits/refusal-samples.ts'
+import { formatUsd } from './money.ts'
 import { badInput, explain, Refusal } from './refusal.ts'
 
 const all = refusalSamples
@@ -34,6 +35,9 @@ test.each(all.map((refusal) => [refusal.code, refusal] as const))(
     const text = explain(refusal)
     const { code: _, ...values } = refusal
     const shown = Object.entries(values).flatMap(([name, value]): unknown[] => {
+      // Tokens say nothing where it is money that is used up.
+      if ('usd' in values && (name === 'needed' || name === 'left')) return []
+      if (name === 'usd') return Object.values(value as object).map(formatUsd)
       if (name === 'freeBytes') return [`${Number(value) / 1_000_000} MB`]
       if (name === 'retryInMs') return [`${Math.ceil(Number(value) / 1000)} s`]
       return typeof value === 'object'

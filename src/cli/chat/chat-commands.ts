@@ -8,7 +8,6 @@ import { findNearest } from '../../model/nearest.ts'
 import { renderCall } from '../commands/calls.ts'
 import type { Conversation } from './conversation.ts'
 import { renderSession } from '../commands/sessions.ts'
-import { shortId } from '../show/short-id.ts'
 import { describeSent } from '../commands/send.ts'
 import { countNoun } from '../show/amounts.ts'
 import { oneLine } from '../show/width.ts'
@@ -32,17 +31,17 @@ const commands: Readonly<Record<string, { help: string; run: Run }>> = {
   },
   calls: {
     help: 'the newest calls of this conversation, with their ids and costs',
-    run: async ({ client, session }) =>
+    run: async ({ client, session, showId }) =>
       orNone(
-        (await client().calls.list({ session, limit: shownMax })).map((one) => renderCall(one, shortId)),
+        (await client().calls.list({ session, limit: shownMax })).map((one) => renderCall(one, showId)),
         'No calls yet.',
       ),
   },
   sessions: {
     help: 'the newest sessions of this server',
-    run: async ({ client, session }) =>
+    run: async ({ client, session, showId }) =>
       (await client().sessions.list({ limit: shownMax })).sessions.map(
-        (one) => `${one.id === session ? '*' : ' '} ${renderSession(one, shortId)}`,
+        (one) => `${one.id === session ? '*' : ' '} ${renderSession(one, showId)}`,
       ),
   },
   inbox: {

@@ -4,6 +4,7 @@ import type { TielineClient } from '../../client/client.ts'
 import { TielineError } from '../../client/tieline-error.ts'
 import { readAwayMsMax } from '../reach/connection.ts'
 import { flagText, isSilent, UsageError, wantsColour, wantsLive, type CommandInput } from '../command.ts'
+import { chooseIds } from '../commands/calls.ts'
 import { readCwd } from '../flags.ts'
 import type { Lines } from './prompt.ts'
 import { openPersonPrompt } from './question.ts'
@@ -24,6 +25,8 @@ export type Conversation = Opened & {
   accept(message: string, signal: AbortSignal): Promise<WorkResult>
   /** Prints a text above what is drawn. */
   note(text: string): void
+  /** How ids are shown: short to a person. */
+  showId(id: string): string
   /** What the last message caused. */
   tree(): Tree
   close(): Promise<void>
@@ -64,6 +67,7 @@ export async function openConversation(input: CommandInput, showing: Showing): P
     client: () => reached.client,
     isOwn: () => reached.own !== null,
     note: (text) => (isSilent(input) ? void showing.out.write(`${text}\n`) : watch.note(text)),
+    showId: chooseIds(showing),
     tree: () => watch.tree(),
     send(text, timeoutMs, signal) {
       const id = newMessageId()
