@@ -26,7 +26,7 @@ export type Conversation = Opened & {
   /** Prints a text above what is drawn. */
   note(text: string): void
   /** How ids are shown: short to a person. */
-  showId(id: string): string
+  showId: (id: string) => string
   /** What the last message caused. */
   tree(): Tree
   close(): Promise<void>
