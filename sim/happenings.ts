@@ -5,6 +5,8 @@ import { count } from './count.ts'
 
 const codes: ReadonlySet<string> = new Set(Refusal.options.map((option) => option.shape.code.value))
 
+const hooked = 'only hooks of programs that a person has open lead to it, and they come over HTTP'
+
 /** Codes and events that nothing in the simulated world can lead to, and why. */
 export const unreachable: Partial<Record<RefusalCode | EventType, string>> = {
   not_authenticated: 'only the HTTP server asks for tokens, and it is not simulated',
@@ -13,6 +15,9 @@ export const unreachable: Partial<Record<RefusalCode | EventType, string>> = {
   agent_unavailable: 'only programs and providers can be unavailable, and neither is simulated',
   'call.steered':
     'only the loop of models and driven programs take a word meanwhile; simulated agents are neither',
+  'session.opened': hooked,
+  'session.closed': hooked,
+  'session.quieted': hooked,
 }
 export const eventNames = Event.options
   .map((option) => option.shape.type.value)
