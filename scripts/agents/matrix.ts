@@ -85,7 +85,7 @@ export async function checkProgram(world: World, program: AgentProgram): Promise
   else
     await fill(row, ['told of mail'], async () => {
       program.addHooks?.(world)
-      return { 'told of mail': await checkToldPatiently(world, program) }
+      return { 'told of mail': await checkTold(world, program, world.directory(`${program.id}-told`)) }
     })
   await fill(row, ['cancel'], async () => ({ cancel: await checkCancel(world, program, directory) }))
   return row
@@ -179,27 +179,11 @@ async function checkCancel(world: World, program: AgentProgram, directory: strin
 }
 
 /**
- * A hook gives the server a second, and then leaves it alone for the rest of its session. Beside other agents on a
- * small machine that happens, so the next session has its turn.
- */
-async function checkToldPatiently(world: World, program: AgentProgram): Promise<string> {
-  for (let tries = 1; ; tries += 1)
-    try {
-      const said = await checkTold(world, program, tries)
-      return tries === 1 ? said : `${said}, at try ${tries}`
-    } catch (error) {
-      if (tries === triesMax) throw error
-    }
-}
-const triesMax = 3
-
-/**
  * Mail that waits is announced with the prompt, without its text; a reply that comes while the program works makes
  * it go on when it would rest, with the text.
  */
-async function checkTold(world: World, program: AgentProgram, tries: number): Promise<string> {
-  const directory = world.directory(`${program.id}-told-${tries}`)
-  const prompt = `Ask the peer and rest, ${program.id}, ${tries}`
+async function checkTold(world: World, program: AgentProgram, directory: string): Promise<string> {
+  const prompt = `Ask the peer and rest, ${program.id}`
   const client = world.client()
   const { sessionId: peer } = await client.sessions.create({ cwd: directory, agent: 'external' })
   await client.mail.send({
@@ -207,7 +191,7 @@ async function checkTold(world: World, program: AgentProgram, tries: number): Pr
     session: `${program.clientName}@${directory}`,
     message: 'a text that is only announced',
   })
-  const woken = `Woken, ${program.id}, ${tries}`
+  const woken = `Woken, ${program.id}`
   scriptTurn(
     world,
     program,
@@ -217,10 +201,14 @@ async function checkTold(world: World, program: AgentProgram, tries: number): Pr
   )
   world.fake.rules.splice(1, 0, { when: { user: 'a reply to your message' }, text: woken })
   // The reply is there before the turn ends.
-  for (const rule of world.fake.rules) if (rule.text === 'I rest') rule.delayMs = restMs * tries
+  for (const rule of world.fake.rules) if (rule.text === 'I rest') rule.delayMs = restMs
   const running = askProgram(program, world, directory, prompt)
   const question = await waitFor('the question', async () =>
     (await client.mail.inbox(peer)).messages.find(({ message }) => message.includes(prompt)),
+  )
+  // A reply that is there when the tool ends is told with its result, and wakes nobody.
+  await waitFor('the request after the tool', () =>
+    listRequests(world, prompt).some(({ results }) => results.length > 0),
   )
   await client.tools.use('buffer', { accept: question.id }, { session: peer })
   await client.mail.send({ from: peer, reply: [question.id], message: 'the answer is 42' })
