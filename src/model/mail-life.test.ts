@@ -256,13 +256,10 @@ function check({ log, letters }: Post): void {
     expect(texts.length).toBe(texts.length === 0 ? 0 : letter.revisions + 1)
   }
   for (const event of log) {
-    // M4: who replied had it, and it goes back to who wrote it.
+    // M4: who replied had it, as its receiver or by taking it at a shared address, and it goes back to who wrote it.
     if (event.type !== 'message.sent' || event.inReplyTo === null) continue
     const answered = letters.get(idSuffix(event.inReplyTo)) as MessageFacts
-    expect([answered.to, answered.from ?? userSession, answered.status]).toEqual([
-      event.from ?? userSession,
-      event.session,
-      'answered',
-    ])
+    expect([answered.to, answered.acceptedBy]).toContain(event.from ?? userSession)
+    expect([answered.from ?? userSession, answered.status]).toEqual([event.session, 'answered'])
   }
 }
