@@ -2,6 +2,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { readNumber, showProgress } from '../hostile/long-run.ts'
 import { systemClock } from '../src/runtime/kernel/system-clock.ts'
 import { faults } from './faults.ts'
 import type { Line } from './judge.ts'
@@ -49,13 +50,6 @@ type Failed = { seed: number; seconds: number; laws: string[] }
 const readFailed = (): Failed[] =>
   existsSync(failedFile) ? (JSON.parse(readFileSync(failedFile, 'utf8')) as Failed[]) : []
 
-function numberOf(name: string, given: string | undefined, otherwise: number): number {
-  const value = Number(given ?? otherwise)
-  if (!Number.isInteger(value) || value < 1)
-    throw new Error(`--${name}: "${given ?? ''}" is not a whole number above 0`)
-  return value
-}
-
 function chosen(): string[] {
   const unknown = values.only?.find((name) => !faults.some((fault) => fault.name === name))
   if (unknown !== undefined)
@@ -75,20 +69,6 @@ function statusOf({ begunAt, plan, history, done, doing }: Chaos): string {
     `${hits} faults`,
     doing.length === 0 ? 'calm' : doing.join(' and '),
   ].join('  ')
-}
-
-/** A line that is written over on a terminal, one each ten seconds otherwise. */
-function showProgress(chaos: Chaos): () => void {
-  const { stderr } = process
-  const show = (): unknown =>
-    stderr.write(
-      stderr.isTTY ? `\r\u001b[2K${statusOf(chaos).slice(0, stderr.columns - 1)}` : `${statusOf(chaos)}\n`,
-    )
-  const timer = setInterval(show, stderr.isTTY ? 500 : 10_000)
-  return () => {
-    clearInterval(timer)
-    if (stderr.isTTY) stderr.write('\r\u001b[2K')
-  }
 }
 
 const shownMax = 8
@@ -118,7 +98,7 @@ function faultLines({ done, world, history }: Chaos): string[] {
 async function runSeed(seed: number, seconds: number): Promise<boolean> {
   const chaos = await prepare({ seed, seconds, only: chosen() })
   process.stderr.write(`seed ${seed}, ${seconds} s\n`)
-  const hide = showProgress(chaos)
+  const hide = showProgress(() => statusOf(chaos))
   let keep = values.keep
   try {
     const lines = await judge(chaos, await disrupt(chaos))
@@ -159,8 +139,12 @@ async function main(): Promise<void> {
     for (const { seed, seconds } of seeds) if (!(await runSeed(seed, seconds))) process.exitCode = 1
     return
   }
-  const seed = numberOf('seed', values.seed, (process.pid * 7919 + Math.floor(systemClock.now())) % 1_000_000)
-  const seconds = numberOf('seconds', values.seconds, values.short ? secondsShort : secondsDefault)
+  const seed = readNumber(
+    'seed',
+    values.seed,
+    (process.pid * 7919 + Math.floor(systemClock.now())) % 1_000_000,
+  )
+  const seconds = readNumber('seconds', values.seconds, values.short ? secondsShort : secondsDefault)
   if (!(await runSeed(seed, seconds))) process.exitCode = 1
 }
 

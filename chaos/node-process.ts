@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { defineTool } from '../src/define.ts'
 import type { TielineOptions } from '../src/line.ts'
+import { closeOnSigterm } from '../hostile/long-run.ts'
 import { openServer } from '../src/open-server.ts'
 import { systemClock } from '../src/runtime/kernel/system-clock.ts'
 import { effectsFile, leaseMs, limits, type Effect, type Said } from './scene.ts'
@@ -94,14 +95,4 @@ say({ kind: 'ready', url: served.url })
 // Where the run itself has ended, nothing of it stays.
 process.once('disconnect', () => process.exit(0))
 
-process.on(
-  'SIGTERM',
-  () =>
-    void served.close().then(
-      () => process.exit(0),
-      (error: unknown) => {
-        console.error(error)
-        process.exit(1)
-      },
-    ),
-)
+closeOnSigterm(served)

@@ -3,6 +3,7 @@
  * held.
  */
 import { parseArgs } from 'node:util'
+import { readNumber, showProgress } from './long-run.ts'
 import { latest, wallNow } from '../bench/lateness.ts'
 import { families } from './attacks/all.ts'
 import { leftovers } from './leftovers.ts'
@@ -47,13 +48,6 @@ function chosen() {
   return families.filter(({ name }) => values.only?.includes(name) ?? true).flatMap(({ attacks }) => attacks)
 }
 
-function numberOf(name: string, given: string | undefined, otherwise: number): number {
-  const value = Number(given ?? otherwise)
-  if (!Number.isInteger(value) || value < 1)
-    throw new Error(`--${name}: "${given ?? ''}" is not a whole number above 0`)
-  return value
-}
-
 function statusOf({ begunAt, victim, ledger, tried, signals, control, plan }: Hostile): string {
   const life = victim.lives.at(-1)
   const window = life?.windows.at(-1)
@@ -79,24 +73,6 @@ function statusOf({ begunAt, victim, ledger, tried, signals, control, plan }: Ho
     `${memory} MB`,
     `${beyond.toFixed(0)} ms late`,
   ].join('  ')
-}
-
-/** A line that is written over on a terminal, one each ten seconds otherwise. */
-function showProgress(hostile: Hostile): () => void {
-  const { stderr } = process
-  const timer = setInterval(
-    () =>
-      stderr.write(
-        stderr.isTTY
-          ? `\r\u001b[2K${statusOf(hostile).slice(0, stderr.columns - 1)}`
-          : `${statusOf(hostile)}\n`,
-      ),
-    stderr.isTTY ? 500 : 10_000,
-  )
-  return () => {
-    clearInterval(timer)
-    if (stderr.isTTY) stderr.write('\r\u001b[2K')
-  }
 }
 
 function countLines({ tried }: Hostile): string[] {
@@ -126,11 +102,11 @@ const lineText = (line: Line): string => {
 }
 
 async function main(): Promise<void> {
-  const seed = numberOf('seed', values.seed, (process.pid * 7919 + Math.floor(wallNow())) % 1_000_000)
-  const seconds = numberOf('seconds', values.seconds, values.short ? secondsShort : secondsDefault)
+  const seed = readNumber('seed', values.seed, (process.pid * 7919 + Math.floor(wallNow())) % 1_000_000)
+  const seconds = readNumber('seconds', values.seconds, values.short ? secondsShort : secondsDefault)
   const hostile = await prepare({ seconds, seed, attacks: chosen(), keep: values.keep })
   process.stderr.write(`seed ${seed}, ${seconds} s, ${hostile.plan.attacks.length} kinds of attack\n`)
-  const hide = showProgress(hostile)
+  const hide = showProgress(() => statusOf(hostile))
   try {
     await attack(hostile)
     const lines = await judge(hostile)

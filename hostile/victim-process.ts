@@ -4,6 +4,7 @@
  */
 import { watchLateness, type Window } from '../bench/lateness.ts'
 import { loadTokenizer } from '../src/adapters/tokens/tokenizer.ts'
+import { closeOnSigterm } from './long-run.ts'
 import { openServer } from '../src/open-server.ts'
 
 export type Said =
@@ -67,14 +68,4 @@ process.on('message', () => {
 })
 say({ kind: 'ready', url: served.url })
 
-process.on(
-  'SIGTERM',
-  () =>
-    void served.close().then(
-      () => process.exit(0),
-      (error: unknown) => {
-        console.error(error)
-        process.exit(1)
-      },
-    ),
-)
+closeOnSigterm(served)
