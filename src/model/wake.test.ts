@@ -56,6 +56,10 @@ describe('K2: the policy', () => {
     expect(choosePolicy({ ...both, senders: { ...both.senders, [from]: 'next' } }, sent)).toBe('next')
   })
 
+  test('an agent named constructor has the default', () => {
+    expect(choosePolicy(settings, mail('one', { agent: 'constructor' }))).toBe('next')
+  })
+
   test('hold announces nothing, at no moment', () => {
     const held = WakeSettings.parse({ default: 'hold', replies: 'hold' })
     for (const moment of ['started', 'prompted', 'used', 'resting'] as const)

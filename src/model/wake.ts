@@ -16,6 +16,7 @@ import { nameClientProgram } from './client-address.ts'
 import type { MessageRow } from './facts.ts'
 import type { CallId, MessageId, Millis } from './id.ts'
 import { isWaiting } from './mail.ts'
+import { table } from './table.ts'
 
 export const WakePolicy = z.enum(['wake', 'next', 'hold'])
 export type WakePolicy = z.infer<typeof WakePolicy>
@@ -67,12 +68,8 @@ export function choosePolicy(
   if (from === null) return known
   const program = nameClientProgram({ id: from, title: '' })
   const byClient = Object.keys(senders).find((name) => program === name || program.startsWith(`${name}-`))
-  return (
-    senders[from] ??
-    (agent === null ? undefined : senders[agent]) ??
-    (byClient === undefined ? undefined : senders[byClient]) ??
-    known
-  )
+  const named = table(senders)
+  return named[from] ?? named[agent ?? ''] ?? named[byClient ?? ''] ?? known
 }
 
 /** What is announced at this moment; null where nothing is. */
