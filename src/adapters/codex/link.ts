@@ -135,13 +135,23 @@ function notice(
     .catch(report)
 }
 
-/** One after the other: what waits, as long as the thread is loaded. */
-async function tellForever({ desks }: CodexLinkDeps, rpc: CodexRpc, thread: Thread): Promise<void> {
+/**
+ * One after the other: what waits, as long as the thread is loaded. What Codex does not take was announced all the
+ * same, and is not said twice: it waits in the inbox. A turn that was not started leaves the thread at rest.
+ */
+async function tellForever({ desks, report }: CodexLinkDeps, rpc: CodexRpc, thread: Thread): Promise<void> {
   const { signal } = thread.over
+  const { programs } = desks.as({ signal })
   while (!signal.aborted) {
-    const news = await desks.as({ signal }).programs.await(thread.client, { ms: awaitMs, busy: true })
+    const news = await programs.await(thread.client, { ms: awaitMs, busy: true })
     if (isRefusal(news) || news.status === 'replaced') return
-    if (news.status === 'told') await tell(rpc, thread, news)
+    if (news.status !== 'told') continue
+    try {
+      await tell(rpc, thread, news)
+    } catch (fault) {
+      report(fault)
+      if (news.woken) await programs.hear(thread.client, 'idle', '')
+    }
   }
 }
 
