@@ -2,7 +2,8 @@
  * For every route the largest requests that it takes. A route that is not named here gets the bodies that are
  * hard for anybody.
  */
-import { bodyUnits, deep, depthDeep, longSchema, taskUnits, texts, wide } from './stall-texts.ts'
+import { inletLimits } from '../src/model/bounded-json.ts'
+import { bodyUnits, deep, depthDeep, longSchema, taskUnits, texts, wide, widest } from './stall-texts.ts'
 
 /** `session` has the longest conversation; `target` is there to be written to. */
 export type Ids = {
@@ -23,7 +24,7 @@ const eachText = (units: number, make: (text: string) => unknown): Record<string
 const anyBodies: Record<string, string> = {
   'deep JSON': deep(depthDeep),
   'deep objects': `${'{"a":'.repeat(depthDeep)}1${'}'.repeat(depthDeep)}`,
-  'many keys': json(wide(60_000)),
+  'many keys': json(wide(inletLimits.fieldsMax)),
   'one long text': json({ agent: 'x'.repeat(bodyUnits), message: 1 }),
 }
 
@@ -61,14 +62,14 @@ const bodies = ({ session, target, agent }: Ids): Record<string, Record<string, 
       input: texts['half keys']?.(900_000),
       max_context_tokens: 1_000_000,
     }),
-    'wide input': json({ agent: 'clerk', task: 'x', input: wide(50_000), max_context_tokens: 1_000_000 }),
+    'wide input': json({ agent: 'clerk', task: 'x', input: widest(), max_context_tokens: 1_000_000 }),
     'many keywords': json({
       from: session,
       agent: 'clerk',
       task: 'x',
       context: { keywords: Array.from({ length: 50_000 }, (_, n) => `word${n}`) },
     }),
-    'a long schema': json({ agent: 'clerk', task: 'x', output_schema: longSchema(12_000) }),
+    'a long schema': json({ agent: 'clerk', task: 'x', output_schema: longSchema(inletLimits.fieldsMax) }),
     'a slow pattern': json({
       agent: 'echo',
       task: `"${'a'.repeat(28)}!"`,

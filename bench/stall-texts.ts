@@ -3,6 +3,7 @@
  * anything is measured.
  */
 import { Random } from '../sim/random.ts'
+import { inletLimits } from '../src/model/bounded-json.ts'
 
 export const taskUnits = 102_000
 export const bodyUnits = 1_000_000
@@ -42,6 +43,12 @@ export const texts: Readonly<Record<string, (units: number) => string>> = Object
 export const deep = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
 export const wide = (keys: number): Record<string, number> =>
   Object.fromEntries(Array.from({ length: keys }, (_, n) => [`key${n}`, n]))
+
+/** As many values as may come at once, in the widest objects. */
+export const widest = (): Record<string, number>[] =>
+  Array.from({ length: Math.floor(inletLimits.valuesMax / inletLimits.fieldsMax) - 1 }, () =>
+    wide(inletLimits.fieldsMax),
+  )
 
 /** As long as a body may be, with a pattern in each property. */
 export const longSchema = (properties: number): object => ({

@@ -1,5 +1,6 @@
 /** For every tool the largest inputs that it takes. */
-import { bodyUnits, fill, longSchema, taskUnits, texts, wide } from './stall-texts.ts'
+import { inletLimits } from '../src/model/bounded-json.ts'
+import { bodyUnits, fill, longSchema, taskUnits, texts, widest } from './stall-texts.ts'
 
 export type ToolInputs = Readonly<Record<string, Readonly<Record<string, unknown>>>>
 
@@ -42,7 +43,7 @@ export const toolInputs = ({
   },
   sub_agent: {
     ...eachText(taskUnits, (task) => ({ agent_name: 'clerk', task })),
-    'wide input': { agent_name: 'clerk', task: 'x', input: wide(50_000), max_context_tokens: 1_000_000 },
+    'wide input': { agent_name: 'clerk', task: 'x', input: widest(), max_context_tokens: 1_000_000 },
     'many keywords': {
       agent_name: 'clerk',
       task: 'x',
@@ -59,7 +60,7 @@ export const toolInputs = ({
       },
       max_context_tokens: 1_000_000,
     },
-    'a long schema': { agent_name: 'clerk', task: 'x', output_schema: longSchema(12_000) },
+    'a long schema': { agent_name: 'clerk', task: 'x', output_schema: longSchema(inletLimits.fieldsMax) },
     'a slow pattern': {
       agent_name: 'echo',
       task: `"${'a'.repeat(28)}!"`,

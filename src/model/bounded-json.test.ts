@@ -69,6 +69,23 @@ test('more values than allowed are refused, in lists, objects and empty brackets
   expect(parseJson('[1,2,3]', 'body', limits({ valuesMax: 4 }))).toEqual({ value: [1, 2, 3] })
 })
 
+test('one object with more fields than allowed is refused by its name; many small ones are not', () => {
+  const wide = (fields: number): string =>
+    `{${Array.from({ length: fields }, (_, index) => `"k:${index}":1`).join()}}`
+  const few = limits({ fieldsMax: 3 })
+  expect(parseJson(wide(3), 'body', few)).toHaveProperty('value')
+  expect(parseJson(wide(4), 'body', few)).toMatchObject({
+    code: 'bad_input',
+    field: 'body',
+    given: 'an object with more than 3 fields',
+    expected: 'at most 3 fields in one object',
+  })
+  expect(parseJson(`{"a":1,"input":[${wide(4)}]}`, 'body', few)).toMatchObject({ field: 'input' })
+  expect(parseJson(`{"a":${wide(3)},"b":[${wide(3)},${wide(3)}],"c":1}`, 'body', few)).toHaveProperty('value')
+  expect(parseJson(wide(inletLimits.fieldsMax), 'body')).toHaveProperty('value')
+  expect(parseJson(wide(inletLimits.fieldsMax + 1), 'body')).toMatchObject({ code: 'bad_input' })
+})
+
 test('bytes are counted, not characters', () => {
   expect(parseJson('"ééééé"', 'body', limits({ bytesMax: 11 }))).toEqual({
     code: 'too_large',

@@ -1,30 +1,47 @@
 /**
  * JSON from outside, parsed only after one linear scan has found that it is neither too long, nor too deep,
- * nor made of too many values.
+ * nor made of too many values, nor has an object with too many fields.
  *
- * The scan keeps no stack and reads no character twice, so it costs less than the parser that follows it.
- * What passes can be checked, walked and written
- * down again by recursive code without running out of stack: validators, JSON.stringify and every fold of
- * ours rely on that.
+ * The scan keeps one count for each level and reads no character twice, so it costs less than the parser that
+ * follows it. What passes can be checked, walked and written down again by recursive code without running out
+ * of stack: validators, JSON.stringify and every fold of ours rely on that.
  */
 import type { Refusal } from './refusal.ts'
 import { preview } from './text.ts'
 
-export type JsonLimits = { bytesMax: number; depthMax: number; valuesMax: number }
+export type JsonLimits = {
+  bytesMax: number
+  depthMax: number
+  valuesMax: number
+  /** Of one object. */
+  fieldsMax: number
+}
 
 /**
  * For everything that others send us. A tool's input or a JSON Schema is rarely more than ten levels deep,
  * and the slowest recursive code that we use
- * overflows near 2,500 levels. Fifty thousand values are a large table, and take some milliseconds to check;
- * as keys of one object, which Node is slow to list, some tens.
+ * overflows near 2,500 levels. Fifty thousand values are a large table, and take some milliseconds to check.
+ * As fields of one object, which Node is slow to list and validators list several times, they would take a
+ * tenth of a second and more.
  */
-export const inletLimits: JsonLimits = { bytesMax: 4 * 1024 * 1024, depthMax: 100, valuesMax: 50_000 }
+export const inletLimits: JsonLimits = {
+  bytesMax: 4 * 1024 * 1024,
+  depthMax: 100,
+  valuesMax: 50_000,
+  fieldsMax: 5000,
+}
 
 /** For what one Tieline writes and another reads: our own frames and lists with foreign JSON inside. */
-export const ownLimits: JsonLimits = { bytesMax: 64 * 1024 * 1024, depthMax: 200, valuesMax: 2_000_000 }
+export const ownLimits: JsonLimits = {
+  bytesMax: 64 * 1024 * 1024,
+  depthMax: 200,
+  valuesMax: 2_000_000,
+  fieldsMax: 200_000,
+}
 
 const quote = 0x22
 const comma = 0x2c
+const colon = 0x3a
 const backslash = 0x5c
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d]
 
@@ -60,9 +77,10 @@ export const notJson = (field: string, text: string): Refusal => {
 export function findExcess(
   text: string,
   field: string,
-  { depthMax, valuesMax }: Omit<JsonLimits, 'bytesMax'>,
+  { depthMax, valuesMax, fieldsMax }: Omit<JsonLimits, 'bytesMax'>,
 ): Refusal | null {
   let depth = 0
+  const fields = new Uint32Array(depthMax + 1)
   // Each bracket opens at most one value that no comma precedes: this never counts too few.
   let values = 1
   let key: [number, number] | null = null
@@ -83,10 +101,17 @@ export function findExcess(
           `JSON with more than ${depthMax} levels`,
           `at most ${depthMax} levels of nesting`,
         )
+      fields[depth] = 0
     } else if (unit === closeList || unit === closeObject) {
       depth -= 1
     } else if (unit === comma) {
       values += 1
+    } else if (unit === colon && (fields[depth] = (fields[depth] ?? 0) + 1) > fieldsMax) {
+      return excess(
+        depth > 1 ? named(text, field, key) : field,
+        `an object with more than ${fieldsMax} fields`,
+        `at most ${fieldsMax} fields in one object`,
+      )
     }
     if (values > valuesMax)
       return excess(

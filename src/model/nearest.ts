@@ -7,7 +7,7 @@ const comparedUnitsMax = 100
 export function findNearest(given: string, known: readonly string[]): string {
   const start = plain(given.slice(0, comparedUnitsMax))
   const nearest = known
-    .map((name) => ({ name, far: distance(start, plain(name.slice(0, comparedUnitsMax))) }))
+    .map((name) => ({ name, far: countSlips(start, plain(name.slice(0, comparedUnitsMax))) }))
     .toSorted((a, b) => a.far - b.far)[0]
   if (nearest === undefined) return 'there are none to choose from'
   if (nearest.far * 2 <= Math.max(given.length, nearest.name.length))
@@ -17,6 +17,12 @@ export function findNearest(given: string, known: readonly string[]): string {
 
 /** `may_call`, `may-call` and `MayCall` are the same slip for `mayCall`. */
 const plain = (name: string): string => name.toLowerCase().replaceAll(/[_\-\s]/g, '')
+
+/** The same letters in another order, such as `rnu` for `run`, are one slip. */
+const countSlips = (a: string, b: string): number =>
+  a !== b && sortLetters(a) === sortLetters(b) ? 1 : distance(a, b)
+
+const sortLetters = (name: string): string => name.split('').sort().join('')
 
 /** Edit distance: insertions, deletions and substitutions. */
 export function distance(a: string, b: string): number {

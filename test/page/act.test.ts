@@ -73,6 +73,8 @@ test.skipIf(isBlind)(
     ] as const) {
       const { sessionId } = await site.create({ agent: 'careful', initialMessage: 'Run it.' })
       await page.getByText('echo it ran').waitFor()
+      await page.getByRole('button', { name: 'Allow for this session' }).waitFor()
+      await page.getByLabel('Why not; the agent reads it').waitFor()
       await page.getByRole('button', { name: word }).click()
       await page.getByText('No questions.').waitFor()
       await expect

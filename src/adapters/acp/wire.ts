@@ -12,7 +12,12 @@ import { isRecord } from '../../model/json.ts'
 import { isRefusal } from '../../model/refusal.ts'
 
 /** A file that an agent shows whole is in one line. */
-const messageLimits: JsonLimits = { bytesMax: 16 * 1024 * 1024, depthMax: 100, valuesMax: 200_000 }
+const messageLimits: JsonLimits = {
+  bytesMax: 16 * 1024 * 1024,
+  depthMax: 100,
+  valuesMax: 200_000,
+  fieldsMax: 20_000,
+}
 /** So many messages may wait for us before the agent has to. */
 const waitingMax = 256
 const garbageUnitsMax = 2000

@@ -138,7 +138,7 @@ export async function listSessions(
   )
   const last = found.length === limit ? found.at(-1) : undefined
   return {
-    sessions: await Promise.all(found.map((one) => viewOfListing(runtime, one))),
+    sessions: await mapGently(runtime, found, (one) => viewOfListing(runtime, one)),
     next: last === undefined ? null : `${last.row.createdAt}.${last.row.id}`,
   }
 }

@@ -101,6 +101,32 @@ test('elaborate expands the text on a fork of the sender, without tools; the fir
   expect(w.faults).toEqual([])
 })
 
+test('an agent could not see its elaborated draft, and sending it replaced the text by "ok send it"', async () => {
+  const answers: unknown[] = []
+  const w = await mailWorld({
+    agents: {
+      writer: {
+        model: 'scripted/writer',
+        script: async (turn) => {
+          if (turn.task.includes('<message>')) return 'all the facts'
+          const input =
+            turn.task === 'write'
+              ? { session: b, message: 'short', elaborate: true, id: 'e', draft: true }
+              : { id: 'e', draft: false }
+          answers.push((await turn.tool('send-message', input)).value)
+          return 'ok'
+        },
+      },
+    },
+  })
+  const [a, b] = [await w.open('writer'), await w.open('writer')]
+  await told(w, a, 'write', 'ok send it')
+  expect(answers).toMatchObject([{ status: 'draft', message: 'all the facts' }, { status: 'buffered' }])
+  expect(await w.exchange.mail.inbox(user, b, null)).toMatchObject({
+    messages: [{ id: 'e', initial: 'short', message: 'all the facts' }],
+  })
+})
+
 test('elaborate that fails sends the raw text silently', async () => {
   const w = await mailWorld()
   const [a, b] = [await w.open('planner'), await w.open('coder')]

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { valueOf, world } from '../../../test/kits/world.ts'
 import type { ScriptedFunction } from '../../adapters/scripted/run-function.ts'
@@ -139,6 +140,25 @@ test('an agent at its depth limit is not shown the calling tools', async () => {
     },
   })
   expect((await w.run('a', 'go')).output).toBe('read')
+})
+
+test('maxDepth is documented as something else: it counts hops from the root turn, whoever makes them', async () => {
+  const docs = await readFile(new URL('../../../docs/configuration.md', import.meta.url), 'utf8')
+  expect(docs).toMatch(/^maxDepth = 5 .*hops from the root turn$/m)
+  const chain = (maxDepth: number) =>
+    world({
+      agents: {
+        a: { maxDepth: 1, script: call('b', { allow_nested_calls: true }) },
+        b: {
+          maxDepth,
+          tools: ['sub_agent'],
+          script: async (turn) => (names(turn) === '' ? 'none' : call('c')(turn)),
+        },
+        c: { script: () => 'reached' },
+      },
+    })
+  expect((await (await chain(2)).run('a', 'go')).output).toBe('reached')
+  expect((await (await chain(1)).run('a', 'go')).output).toBe('none')
 })
 
 test('calling tools name the agents that may be called, their descriptions and the own session', async () => {

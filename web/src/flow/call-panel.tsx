@@ -62,7 +62,7 @@ export function CallPanel({ bar, below, at, isPast, onClose }: Props) {
       {call !== null && (
         <details>
           <summary>As it was asked for</summary>
-          <CodeBlock text={formatJson(call.requested)} label="Arguments" />
+          <CodeBlock text={formatJson(call.requested)} label={`Arguments of ${bar.tool}`} />
         </details>
       )}
     </aside>
@@ -107,7 +107,6 @@ function Facts({ bar, at }: { bar: Bar; at: number }) {
     <FactList
       facts={[
         ['Session', session],
-        bar.tool !== '' && ['By', bar.tool],
         bar.call !== null && ['Call', <span className="id">{bar.call}</span>],
         ['Opened', formatDateTime(openedAt)],
         startedAt !== null &&
