@@ -233,11 +233,12 @@ const joinCodex = ({ options, loaded, warn }: Base, line: OpenLine): { close(): 
         report: (fault) => warn(`Codex: ${String(fault)}`),
       })
 
-/** The tokenizer takes a moment to load: it is there before the first message, and delays no first answer. */
+/** Some parts take a moment to load: they are there before they are needed, and delay no first answer. */
 async function warmUp(signal: AbortSignal): Promise<void> {
   await systemClock
     .sleep(warmUpMs, signal)
     .then(() => Promise.all([loadTokenizer(), warmPeers()]))
+    .then(() => import('./adapters/mcp/mcp-handler.ts'))
     .catch(() => undefined)
 }
 

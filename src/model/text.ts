@@ -31,13 +31,15 @@ export function preview(text: string, count: number): string {
 
 export const byteLength = (text: string): number => Buffer.byteLength(text, 'utf8')
 
-/** At most `bytes` bytes of UTF-8, cut between code points. */
+const encoder = new TextEncoder()
+
+/** At most `bytes` bytes of UTF-8, cut between code points. No more than that of a long text is looked at. */
 export function cutBytes(text: string, bytes: number): { text: string; truncated: boolean } {
-  if (text.length * 3 <= bytes || byteLength(text) <= bytes) return { text, truncated: false }
-  const buffer = Buffer.from(text, 'utf8')
-  let end = bytes
-  while (end > 0 && ((buffer[end] ?? 0) & 0xc0) === 0x80) end -= 1
-  return { text: buffer.toString('utf8', 0, end), truncated: true }
+  if (text.length * 3 <= bytes) return { text, truncated: false }
+  // Every unit takes a byte or more, so what is left out here could not fit.
+  const head = text.length <= bytes ? text : text.slice(0, bytes)
+  const { read } = encoder.encodeInto(head, new Uint8Array(bytes))
+  return read === text.length ? { text, truncated: false } : { text: head.slice(0, read), truncated: true }
 }
 
 /** `gently` counts a long text in slices, between which others run. Left out where counting takes no time. */

@@ -11,6 +11,7 @@ import type { Clock } from '../runtime/kernel/ports.ts'
 import { hostGuard, type HostGuard } from './host-guard.ts'
 import { nameAsker, type Identity } from './identity.ts'
 import { loggedPath, type LogSink } from './log-sink.ts'
+import { pipelining } from './pipelining.ts'
 import { rateLimit, type RateLimit } from './rate-limit.ts'
 import { securityHeaders } from './response-headers.ts'
 import { say, type App } from './route.ts'
@@ -52,6 +53,7 @@ const isEnded = (desks: GuardOptions['desks'], who: Who | Refusal): boolean =>
 export function guards(options: GuardOptions): Guards {
   const { desks, identity, clock, log, host, allowedHosts, requestsPerMinute, closing, observe } = options
   const rate = rateLimit(requestsPerMinute, () => clock.elapsed())
+  const lines = pipelining()
   let hosts: HostGuard | null = null
 
   /** `public`: whoever it is, and from wherever a link led here. */
@@ -84,6 +86,7 @@ export function guards(options: GuardOptions): Guards {
     },
     watch(app) {
       app.addHook('onRequest', (request, reply, done) => {
+        if (!lines.begin(request.raw.socket)) return
         void reply.headers(securityHeaders.api)
         const isPublic = request.is404 || request.routeOptions.config.public === true
         const decide = (): void => {
@@ -97,6 +100,7 @@ export function guards(options: GuardOptions): Guards {
         else learning.then(decide, done)
       })
       app.addHook('onResponse', (request, reply, done) => {
+        lines.end(request.raw.socket)
         log('debug', 'request', requestFields(request, reply.statusCode, reply.elapsedTime))
         observe?.(request.routeOptions.url ?? 'none', reply.statusCode, reply.elapsedTime / 1000)
         done()

@@ -61,6 +61,16 @@ describe('limits', () => {
     expect(await talk('GET / HTTP/1.1\r\nhost: ')).toMatch(/^HTTP\/1\.1 408 [\s\S]*"code":"request_timeout"/)
   })
 
+  test('a thousand requests in one write held everybody else up: a connection has 64 without an answer', async () => {
+    const { server, get } = await serve()
+    const ask = (more = ''): string => `GET /health HTTP/1.1\r\nhost: 127.0.0.1:${server.port}\r\n${more}\r\n`
+    const countAnswers = async (text: string): Promise<number> =>
+      (await talkTo(server.port, text)).split('HTTP/1.1 200 OK').length - 1
+    expect(await countAnswers(ask().repeat(63) + ask('connection: close\r\n'))).toBe(64)
+    expect(await countAnswers(ask().repeat(1000))).toBeLessThanOrEqual(64)
+    expect((await get('/health')).status).toBe(200)
+  })
+
   test('every answer has the headers that keep it in its place', async () => {
     const { get } = await serve()
     for (const path of ['/api/agents', '/api/nothing', '/', '/docs', '/health']) {

@@ -9,7 +9,7 @@ import type { Clock } from '../../runtime/kernel/ports.ts'
 import { toModelCall, type WireRequest } from './wire.ts'
 
 /** R11: an answer longer than this is not an answer. */
-export const answerCharsMax = 8_000_000
+export const answerCharsMax = 2_000_000
 
 export class Stalled extends Error {
   constructor(stallMs: number) {
