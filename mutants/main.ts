@@ -105,7 +105,10 @@ function selectFiles(): ReadonlySet<string> | null {
 
 async function tryModel(files: ReadonlySet<string> | null): Promise<boolean> {
   if (files?.size === 0) return true
-  const verdicts = await runModel(root, files, isShort ? 0 : Infinity)
+  const verdicts = await runModel(root, files)
+  if (values.out !== undefined)
+    for (const { mutant, killedBy } of verdicts)
+      appendFileSync(values.out, `${JSON.stringify({ ...mutant, killedBy })}\n`)
   for (const line of [...renderModelScore(verdicts), ...renderModelSurvivors(verdicts)]) say(line)
   const shares = shareByFile(verdicts)
   if (values.record) record([], shares)

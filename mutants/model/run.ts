@@ -2,7 +2,6 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startProgress } from '../../sim/progress.ts'
 import { runProgram } from '../run-program.ts'
 import { renderShare, share } from '../score.ts'
 import type { Mutant } from './instrument.ts'
@@ -12,44 +11,24 @@ import type { RunnerLine } from './runner.ts'
 export type ModelVerdict = { mutant: Mutant; killedBy: string | null }
 
 const wholeMsMax = 3_600_000
-const oneMsMax = 120_000
 const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--config', 'mutants/model/vitest.config.ts']
 
 /** Below this share the run fails. */
 const shareMin = 0.95
 
-/** `files`: only the mutants of these. `fixedMax`: so many of those that need a process of their own. */
-export async function runModel(
-  root: string,
-  files: ReadonlySet<string> | null,
-  fixedMax: number,
-): Promise<ModelVerdict[]> {
+/** `files`: only the mutants of these. */
+export async function runModel(root: string, files: ReadonlySet<string> | null): Promise<ModelVerdict[]> {
   const all = [...instrumentAll(root)]
     .filter(([file]) => files?.has(file) ?? true)
     .flatMap(([, { mutants }]) => mutants)
   const tests = files === null ? [] : findTests(root, files)
-  const killed = new Map<number, string>()
   const ids = files === null ? {} : { MUTANTS_IDS: all.map(({ id }) => id).join() }
-  const shards = tests.length === 1 ? ['1/1'] : ['1/2', '2/2']
+  const shards = tests.length > 0 || process.env['VITEST_MAX_WORKERS'] === '1' ? ['1/1'] : ['1/2', '2/2']
   const lines = await Promise.all(
     shards.map((shard) => runTogether(root, [...tests, `--shard=${shard}`], ids)),
   )
-  for (const line of lines.flat()) for (const [id, by] of line.killed) killed.set(id, by)
-  const fixed = all.filter(({ isStatic }) => isStatic)
-  const tried = new Set(fixed.slice(0, fixedMax))
-  const progress = startProgress(tried.size, 'mutants of tables')
-  const waiting = [...tried]
-  const tryFixed = async (): Promise<void> => {
-    for (let mutant = waiting.pop(); mutant !== undefined; mutant = waiting.pop()) {
-      const by = await runAlone(root, mutant)
-      if (by !== null) killed.set(mutant.id, by)
-      progress.show(tried.size - waiting.length, '')
-    }
-  }
-  await Promise.all([tryFixed(), tryFixed()])
-  progress.end()
-  const counted = all.filter((mutant) => !mutant.isStatic || tried.has(mutant))
-  return counted.map((mutant) => ({ mutant, killedBy: killed.get(mutant.id) ?? null }))
+  const killed = new Map(lines.flat().flatMap((line) => line.killed))
+  return all.map((mutant) => ({ mutant, killedBy: killed.get(mutant.id) ?? null }))
 }
 
 /** The tests of a file are those that begin with its name; without one, all. */
@@ -77,30 +56,17 @@ async function runTogether(
   }
 }
 
-/** A table is made once, when its module is loaded: its mutant needs a process of its own. */
-async function runAlone(root: string, { id, file }: Mutant): Promise<string | null> {
-  const near = findTests(root, new Set([file]))
-  const ran = await runProgram(root, [...vitest, ...near, '--bail=1'], oneMsMax, {
-    MUTANTS_ACTIVE: String(id),
-  })
-  if (ran.late) return 'the time limit'
-  return ran.code === 0 ? null : (/FAIL +(.*)/.exec(ran.output)?.[1] ?? 'it does not load')
-}
-
 const countKilled = (verdicts: readonly ModelVerdict[]) => ({
   killed: verdicts.filter(({ killedBy }) => killedBy !== null).length,
   total: verdicts.length,
 })
 
-/** Without the mutants of tables, which a short run leaves out. */
 export const shareByFile = (verdicts: readonly ModelVerdict[]): Map<string, number> =>
   new Map(
-    [
-      ...Map.groupBy(
-        verdicts.filter(({ mutant }) => !mutant.isStatic),
-        ({ mutant }) => mutant.file,
-      ),
-    ].map(([file, found]) => [file, Math.floor(share(countKilled(found)) * 1000) / 1000]),
+    [...Map.groupBy(verdicts, ({ mutant }) => mutant.file)].map(([file, found]) => [
+      file,
+      Math.floor(share(countKilled(found)) * 1000) / 1000,
+    ]),
   )
 
 export const modelPasses = (verdicts: readonly ModelVerdict[]): boolean =>

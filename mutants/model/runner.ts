@@ -1,10 +1,14 @@
 /**
  * Runs each test once as it is, and notes which mutants it meets; then once for every mutant that it met and
- * that is still alive, the quickest tests first.
+ * that is still alive, the quickest tests first. Mutants that are met while modules are loaded, and those of
+ * modules that remember something, are tried with modules that are loaded again for each.
  */
-import { appendFileSync, readdirSync } from 'node:fs'
-import { TestRunner, type RunnerTestCase, type RunnerTestSuite, type SerializedConfig } from 'vitest'
+import { appendFileSync } from 'node:fs'
+import { TestRunner, vi, type RunnerTestCase, type RunnerTestSuite, type SerializedConfig } from 'vitest'
+import { loadAnew } from './anew.ts'
+import type { Mutant } from './instrument.ts'
 import { instrumentAll } from './plugin.ts'
+import { nameOf, readReach, type Reach } from './reach.ts'
 import { mutantSwitch } from './switch.ts'
 
 type Known = {
@@ -28,40 +32,38 @@ const measured = /linear|times as long|takes about/
  */
 const farMsMax = 150
 
-const nameOf = (file: string): string => file.replace(/^.*\//, '').replace(/(\.test)?\.ts$/, '')
+/** What they found out once they know for the life of the process, mutant or not. */
+const remembers = new Set(['skeleton', 'frame'])
 
-export type RunnerLine = { killed: [number, string][]; asked: number[]; loaded: number[] }
+export type RunnerLine = { killed: [number, string][] }
 
 export default class MutantRunner extends TestRunner {
   #known: Known[] = []
   readonly #out = process.env['MUTANTS_OUT'] ?? ''
   readonly #wanted: ReadonlySet<number> | null
-  readonly #files = new Map<number, string>()
-  readonly #tests = new Set<string>()
-  /** A mutant that is on from the start, because it is part of what a module does when it is loaded. */
-  readonly #fixed = Number(process.env['MUTANTS_ACTIVE'] ?? -1)
+  readonly #mutants = new Map<number, Mutant>()
+  readonly #reach: Reach
+  /** Those that were met while a file was loaded, such as by what a test file makes for all its tests. */
+  readonly #loaded = new Set<number>()
 
   constructor(config: SerializedConfig) {
     super(config)
     const ids = process.env['MUTANTS_IDS']
     this.#wanted = ids === undefined ? null : new Set(ids.split(',').map(Number))
-    for (const [file, { mutants }] of instrumentAll(config.root))
-      for (const { id } of mutants) this.#files.set(id, nameOf(file))
-    for (const name of readdirSync(`${config.root}/src/model`))
-      if (name.endsWith('.test.ts')) this.#tests.add(nameOf(name))
-    if (this.#fixed !== -1) mutantSwitch.turnOn(this.#fixed, Infinity)
+    for (const [, { mutants }] of instrumentAll(config.root))
+      for (const mutant of mutants) this.#mutants.set(mutant.id, mutant)
+    this.#reach = readReach(config.root)
   }
 
   override async importFile(...given: Parameters<TestRunner['importFile']>): Promise<unknown> {
     mutantSwitch.asked = new Set()
     const imported: unknown = await super.importFile(...given)
-    for (const id of mutantSwitch.asked) mutantSwitch.loaded.add(id)
+    for (const id of mutantSwitch.asked) this.#loaded.add(id)
     return imported
   }
 
   async runTask(test: RunnerTestCase): Promise<void> {
     const run = TestRunner.getTestFn(test)
-    if (this.#fixed !== -1) return run()
     mutantSwitch.asked = new Set()
     mutantSwitch.ticks = 0
     const startedAt = process.cpuUsage()
@@ -69,7 +71,7 @@ export default class MutantRunner extends TestRunner {
     const name = `${test.file.name}: ${test.name}`
     // Of the processor: on a busy machine a quick test would seem slow.
     const ms = process.cpuUsage(startedAt).user / 1000
-    if (!measured.test(`${test.suite?.name ?? ''} ${test.name}`))
+    if (!isMeasured(test))
       this.#known.push({
         file: nameOf(test.file.name),
         name,
@@ -82,37 +84,70 @@ export default class MutantRunner extends TestRunner {
 
   override async onAfterRunSuite(suite: RunnerTestSuite): Promise<void> {
     await super.onAfterRunSuite(suite)
-    if (suite.type === 'suite' && suite.id === suite.file.id && this.#fixed === -1) await this.#tryMutants()
-  }
-
-  async #tryMutants(): Promise<void> {
+    if (suite.type !== 'suite' || suite.id !== suite.file.id) return
     const known = this.#known.sort((a, b) => a.ms - b.ms)
     this.#known = []
-    const asked = new Set(known.flatMap((test) => [...test.asked]))
     const before = new Set(mutantSwitch.killed.keys())
+    await this.#tryMet(known)
+    await this.#tryAnew(suite.file.filepath, known)
+    const killed = [...mutantSwitch.killed].filter(([id]) => !before.has(id))
+    appendFileSync(this.#out, `${JSON.stringify({ killed } satisfies RunnerLine)}\n`)
+  }
+
+  #isOpen = (id: number): boolean => !mutantSwitch.killed.has(id) && this.#wanted?.has(id) !== false
+
+  async #tryMet(known: readonly Known[]): Promise<void> {
+    const asked = new Set(known.flatMap((test) => [...test.asked]))
     for (const id of asked) {
-      if (mutantSwitch.killed.has(id) || this.#wanted?.has(id) === false) continue
+      const mutant = this.#mutants.get(id)
+      if (mutant === undefined || remembers.has(nameOf(mutant.file)) || !this.#isOpen(id)) continue
       let leftMs = farMsMax
       for (const test of known) {
         if (!test.asked.has(id)) continue
-        if (!this.#isNear(test, id) && (leftMs -= test.ms) < 0) break
+        if (!this.#reach.isNear(test.file, nameOf(mutant.file)) && (leftMs -= test.ms) < 0) break
         if (!(await fails(test, id))) continue
         mutantSwitch.killed.set(id, test.name)
         break
       }
     }
-    const killed = [...mutantSwitch.killed].filter(([id]) => !before.has(id))
-    const line: RunnerLine = { killed, asked: [...asked], loaded: [...mutantSwitch.loaded] }
-    appendFileSync(this.#out, `${JSON.stringify(line)}\n`)
   }
 
-  #isNear({ file }: Known, id: number): boolean {
-    const own = this.#files.get(id) ?? ''
-    return file.startsWith(own) || !this.#tests.has(own)
+  async #tryAnew(path: string, known: readonly Known[]): Promise<void> {
+    const costs = new Map(known.map((test) => [test.name, test]))
+    const test = nameOf(path)
+    for (const mutant of this.#mutants.values()) {
+      const { id, file } = mutant
+      if (!this.#needsLoading(mutant) || !this.#isOpen(id)) continue
+      if (!this.#reach.isNear(test, nameOf(file))) continue
+      const by = await this.#findFailing(path, id, costs)
+      if (by !== null) mutantSwitch.killed.set(id, by)
+    }
+    mutantSwitch.turnOff()
+    vi.resetModules()
+  }
+
+  #needsLoading = ({ id, isStatic, file }: Mutant): boolean =>
+    isStatic || this.#loaded.has(id) || remembers.has(nameOf(file))
+
+  async #findFailing(path: string, id: number, costs: ReadonlyMap<string, Known>): Promise<string | null> {
+    mutantSwitch.turnOn(id, loadingTicksMax)
+    const loaded = await loadAnew(this, path)
+    if (loaded instanceof Error) return `${nameOf(path)}.test.ts does not load: ${loaded.message}`
+    for (const test of loaded) {
+      if (isMeasured(test)) continue
+      const name = `${test.file.name}: ${test.name}`
+      const { ms, ticks } = costs.get(name) ?? { ms: 0, ticks: loadingTicksMax }
+      if (await fails({ run: TestRunner.getTestFn(test), ms, ticks }, id)) return name
+    }
+    return null
   }
 }
 
-async function fails({ run, ms, ticks }: Known, id: number): Promise<boolean> {
+const loadingTicksMax = 1_000_000
+
+const isMeasured = (test: RunnerTestCase): boolean => measured.test(`${test.suite?.name ?? ''} ${test.name}`)
+
+async function fails({ run, ms, ticks }: Pick<Known, 'run' | 'ms' | 'ticks'>, id: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error('it takes too long')), ms * msFactor + msMin)

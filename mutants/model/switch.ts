@@ -15,8 +15,6 @@ export class MutantSwitch {
   ticks = 0
   ticksMax = Infinity
   asked = new Set<number>()
-  /** Those that the module itself asked for while it was loaded. */
-  readonly loaded = new Set<number>()
   readonly killed = new Map<number, string>()
 
   seen = (id: number): boolean => {

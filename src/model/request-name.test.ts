@@ -54,3 +54,82 @@ test('cancelled on purpose is no failure', () => {
   expect(isFailure('refused')).toBe(true)
   expect(isFailure(null)).toBe(false)
 })
+
+test('a name of eighty characters is whole, and a longer one ends with a sign in their place', () => {
+  expect(nameText('x'.repeat(80))).toBe('x'.repeat(80))
+  expect(nameText('x'.repeat(81))).toBe(`${'x'.repeat(79)}…`)
+  expect(nameText(`${'x'.repeat(78)} ${'y'.repeat(10)}`)).toBe(`${'x'.repeat(78)}…`)
+  expect(nameText('a \n\t b')).toBe('a b')
+})
+
+test.each([
+  ['task', { task: 'one' }, 'one'],
+  ['message', { message: 'two' }, 'two'],
+  ['initialMessage', { initialMessage: 'three' }, 'three'],
+  ['the first of them', { initialMessage: 'three', message: 'two', task: 'one' }, 'one'],
+  ['the message before the initial one', { initialMessage: 'three', message: 'two' }, 'two'],
+  ['none of them', { other: 'x' }, ''],
+  ['no text', { task: { a: 1 } }, ''],
+  ['no input', null, ''],
+])('what a client said is in %s', (_where, input, said) => {
+  expect(readTask({ text: 'x', use: { tool: 'sub_agent', input } }, true)).toBe(said)
+})
+
+test.each([
+  ['call_agent coder: do it', 'do it'],
+  ['send-message: do it', 'do it'],
+  ['subagent: do it', 'do it'],
+  ['subagent', ''],
+  ['list_agents', ''],
+  ['hello coder: do it', 'hello coder: do it'],
+  ['Call_agent coder: x', 'Call_agent coder: x'],
+  ['x\ncall_agent coder: y', 'x\ncall_agent coder: y'],
+  ['call_agent coder\nand: y', 'call_agent coder\nand: y'],
+])('%j as an old log has it was asked as %j', (text, task) => {
+  expect(readTask({ text }, true)).toBe(task)
+})
+
+test.each([
+  'buffer',
+  'get_session_state',
+  'list_agents',
+  'list-session',
+  'read_output',
+  'wait_for_call',
+  'wait_for_mail',
+  'wait_for_session',
+])('%s only looks something up', (tool) => {
+  expect(isLook({ text: '', use: { tool, input: {} } }, true)).toBe(true)
+  expect(isLook({ text: '', use: { tool, input: {} } }, false)).toBe(false)
+  expect(isLook({ text: 'plain words' }, true)).toBe(false)
+})
+
+test('the last of several calls decides, and a call without an end leaves it to the answer', () => {
+  const made = (outcome: 'failed' | 'completed' | null) => ({
+    outcome,
+    error: outcome === 'failed' ? 'x' : null,
+  })
+  expect(readRootEnd(done, true, [made('failed'), made('completed')])).toEqual(made('completed'))
+  expect(readRootEnd(done, true, [made('failed'), made(null)])).toEqual({ outcome: 'completed', error: null })
+})
+
+test.each([
+  ['{"ok":false,"value":{"error":{"code":"interrupted","message":"m"}}}', { outcome: 'failed', error: 'm' }],
+  ['{"ok":false,"value":{"error":{"message":"m"}}}', { outcome: 'failed', error: 'm' }],
+  ['{"ok":false,"value":{"error":{"code":"queue_full","message":7}}}', { outcome: 'refused', error: null }],
+  ['{"ok":false,"value":{"error":null}}', { outcome: 'failed', error: null }],
+  ['{"ok":false,"value":null}', { outcome: 'failed', error: null }],
+  ['{"ok":false}', { outcome: 'failed', error: null }],
+  ['{"ok":false,"va', { outcome: 'failed', error: null }],
+  [' {"ok":false}', { outcome: 'completed', error: null }],
+])('the answer %j is read as it ended', (output, end) => {
+  expect(readRootEnd({ ...done, output }, true, [])).toEqual(end)
+})
+
+test.each(['failed', 'timed_out', 'budget_exhausted', 'refused', 'lost'] as const)(
+  '%s is a failure',
+  (outcome) => {
+    expect(isFailure(outcome)).toBe(true)
+    expect(isFailure('completed')).toBe(false)
+  },
+)

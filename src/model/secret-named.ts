@@ -17,7 +17,7 @@ const nameEnds = ['ey', 'ys', 'en', 'et', 'rd', 'wd', 'se', 'on', 'ie', 'al', 'l
 const lastLetters = [...new Set(nameEnds.map((end) => end.slice(1)))]
 const isNameEnd = new Uint8Array(1 << 14)
 for (const end of nameEnds) isNameEnd[(end.charCodeAt(0) << 7) | end.charCodeAt(1)] = 1
-const [space, tab, backslash, colon, equals, greater] = [32, 9, 92, 58, 61, 62]
+const [space, tab, backslash, colon, equals, greater, dot] = [32, 9, 92, 58, 61, 62, 46]
 const blanksMax = 4
 const shareMin = 32
 
@@ -104,5 +104,8 @@ function plain(look: Look, start: number, run: Run): Found | null {
   return { start, end }
 }
 
-/** Code that is called or indexed, not a value. */
-const goesOn = (text: string, end: number): boolean => end < text.length && '([{.'.includes(text.charAt(end))
+/** Code that is called, indexed or asked for a field, not a value; a dot that nothing follows ends a sentence. */
+const goesOn = (text: string, end: number): boolean =>
+  text.charCodeAt(end) === dot
+    ? isName[text.charCodeAt(end + 1)] === 1 && text.charCodeAt(end + 1) !== dot
+    : end < text.length && '([{'.includes(text.charAt(end))
