@@ -20,7 +20,7 @@ export function readReach(root: string): Reach {
   )
   const direct = (name: string): string[] =>
     [...(sources.get(name) ?? '').matchAll(imported)].map(([, found = '']) => found)
-  const tests = [...sources.keys()].filter((name) => name.endsWith('.test')).map(nameOf)
+  const tests = [...sources.keys()].filter((name) => name.endsWith('.test')).map((name) => name.slice(0, -5))
   const loads = new Map(tests.map((test) => [test, closure(`${test}.test`, direct)]))
   const isOwn = (test: string, file: string): boolean => test === file || test.startsWith(`${file}-`)
   const withTests = new Set([...sources.keys()].filter((file) => tests.some((test) => isOwn(test, file))))

@@ -35,8 +35,7 @@ export function findOwnTool(
   if (isRecord(input) && input['server'] === 'tieline' && !('command' in input))
     return typeof input['tool'] === 'string' ? input['tool'] : null
   if (handsOn.has(kind)) return null
-  for (const text of [name, title]) {
-    if (text === null) continue
+  for (const text of [name ?? '', title]) {
     for (const form of ownForms) {
       const found = form.exec(text)?.[1]
       if (found !== undefined) return found
