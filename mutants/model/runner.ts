@@ -68,7 +68,7 @@ export default class MutantRunner extends TestRunner {
     mutantSwitch.ticks = 0
     const startedAt = process.cpuUsage()
     await run()
-    const name = `${test.file.name}: ${test.name}`
+    const name = nameTest(test)
     // Of the processor: on a busy machine a quick test would seem slow.
     const ms = process.cpuUsage(startedAt).user / 1000
     if (!isMeasured(test))
@@ -133,17 +133,22 @@ export default class MutantRunner extends TestRunner {
     mutantSwitch.turnOn(id, loadingTicksMax)
     const loaded = await loadAnew(this, path)
     if (loaded instanceof Error) return `${nameOf(path)}.test.ts does not load: ${loaded.message}`
-    for (const test of loaded) {
-      if (isMeasured(test)) continue
-      const name = `${test.file.name}: ${test.name}`
-      const { ms, ticks } = costs.get(name) ?? { ms: 0, ticks: loadingTicksMax }
-      if (await fails({ run: TestRunner.getTestFn(test), ms, ticks }, id)) return name
-    }
+    const tests = loaded
+      .filter((test) => !isMeasured(test))
+      .map((test) => {
+        const name = nameTest(test)
+        const { ms, ticks } = costs.get(name) ?? { ms: 0, ticks: loadingTicksMax }
+        return { name, ms, ticks, run: TestRunner.getTestFn(test) }
+      })
+    for (const test of tests.sort((a, b) => a.ms - b.ms)) if (await fails(test, id)) return test.name
     return null
   }
 }
 
 const loadingTicksMax = 1_000_000
+
+/** With its describe: two tests may be called the same. */
+const nameTest = (test: RunnerTestCase): string => `${test.file.name}: ${test.fullTestName}`
 
 const isMeasured = (test: RunnerTestCase): boolean => measured.test(`${test.suite?.name ?? ''} ${test.name}`)
 

@@ -1,6 +1,15 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { allowsTool, fullAuthority, matchesTool, mayUse, shrink, type Authority } from './authority.ts'
+import {
+  allowsTool,
+  fullAuthority,
+  isBroughtAlong,
+  matchesTool,
+  mayUse,
+  meetTools,
+  shrink,
+  type Authority,
+} from './authority.ts'
 
 /** Few letters, so that names and patterns often meet. */
 const name = fc.string({ unit: fc.constantFrom('a', 'b', '_'), minLength: 1, maxLength: 4 })
@@ -93,4 +102,36 @@ test('shrinking leaves what it was given as it was', () => {
   const tools = ['a*']
   shrink(authority, tools, false)
   expect([authority, tools]).toEqual([{ tools: ['a', 'b*'], nested: true }, ['a*']])
+})
+
+test.each([
+  ['wait_for_call', ['sub_agent', 'subagent', 'call_agent']],
+  ['read_output', ['sub_agent', 'subagent', 'call_agent', 'wait_for_call']],
+  ['buffer', ['send-message', 'send_agent_message']],
+])('%s comes with the tools that are of no use without it', (tool, bringers) => {
+  for (const bringer of bringers) {
+    expect([bringer, mayUse(fullAuthority, [bringer], tool)]).toEqual([bringer, true])
+    expect([bringer, mayUse({ tools: [bringer], nested: true }, all, tool)]).toEqual([bringer, true])
+    expect([bringer, mayUse({ tools: [], nested: true }, [bringer], tool)]).toEqual([bringer, false])
+  }
+  expect(mayUse(fullAuthority, ['read'], tool)).toBe(false)
+})
+
+test('a tool that brings another is allowed by both lists itself', () => {
+  expect(mayUse({ tools: ['call_agent'], nested: true }, ['sub_agent'], 'wait_for_call')).toBe(false)
+})
+
+test('only what an agent does not list itself is brought along', () => {
+  expect(isBroughtAlong(['sub_agent'], 'wait_for_call')).toBe(true)
+  expect(isBroughtAlong(['sub_agent'], 'read_output')).toBe(true)
+  expect(isBroughtAlong(['sub_agent'], 'buffer')).toBe(false)
+  expect(isBroughtAlong(['wait_*'], 'wait_for_call')).toBe(false)
+})
+
+test('lists meet in what both allow, each pattern once', () => {
+  expect(meetTools(['a', 'b*', 'c'], ['a', 'b_x', 'd'])).toEqual(['a', 'b_x'])
+  expect(meetTools(['*'], ['a', 'b*'])).toEqual(['a', 'b*'])
+  expect(meetTools(['a*'], ['a*'])).toEqual(['a*'])
+  expect(meetTools(['a'], ['b'])).toEqual([])
+  expect(fullAuthority).toEqual({ tools: null, nested: true })
 })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { inletLimits, parseJson, type JsonLimits } from './bounded-json.ts'
+import { findExcess, inletLimits, notJson, ownLimits, parseJson, type JsonLimits } from './bounded-json.ts'
 import { isJson, Json } from './json.ts'
 
 const nested = (levels: number, inside = ''): string => '['.repeat(levels) + inside + ']'.repeat(levels)
@@ -109,4 +109,66 @@ test('a value that is deep, wide or a ring is checked without running out of sta
   expect([null, 1, 'a', true, [], {}, { a: [{ b: null }] }, Object.create(null)].map(isJson)).not.toContain(
     false,
   )
+})
+
+test('the limits for what others send, and for what one of us writes to another', () => {
+  expect(inletLimits).toEqual({ bytesMax: 4_194_304, depthMax: 100, valuesMax: 50_000, fieldsMax: 5000 })
+  expect(ownLimits).toEqual({
+    bytesMax: 67_108_864,
+    depthMax: 200,
+    valuesMax: 2_000_000,
+    fieldsMax: 200_000,
+  })
+})
+
+test.each([
+  ['', 'an empty text'],
+  ['no', '"no"'],
+  ['x'.repeat(80), `"${'x'.repeat(80)}"`],
+  ['x'.repeat(81), `"${'x'.repeat(80)}…"`],
+])('%j is no JSON, and is refused as %s', (text, given) => {
+  const refusal = { code: 'bad_input', field: 'body', given, expected: 'JSON' }
+  expect(notJson('body', text)).toEqual(refusal)
+  expect(parseJson(text, 'body')).toEqual(refusal)
+})
+
+test.each<[string, Partial<JsonLimits>, string | null]>([
+  ['[[]]', { depthMax: 2 }, null],
+  ['[[]]', { depthMax: 1 }, 'JSON with more than 1 levels'],
+  ['[{}]', { depthMax: 1 }, 'JSON with more than 1 levels'],
+  ['[[],[],[]]', { depthMax: 2 }, null],
+  ['[{},{},{}]', { depthMax: 2 }, null],
+  ['[1,2]', { valuesMax: 3 }, null],
+  ['[1,2]', { valuesMax: 2 }, 'JSON with more than 2 values'],
+  ['"a,b,c"', { valuesMax: 1 }, null],
+  [String.raw`"a\",b,c"`, { valuesMax: 1 }, null],
+  [String.raw`["a\\",1]`, { valuesMax: 2 }, 'JSON with more than 2 values'],
+  ['"not closed, [[[', { depthMax: 0, valuesMax: 1 }, null],
+  ['{"a":1}', { fieldsMax: 1 }, null],
+  ['{"a":1,"b":2}', { fieldsMax: 1 }, 'an object with more than 1 fields'],
+  ['[{"a":1},{"b":2}]', { fieldsMax: 1 }, null],
+  ['{"a":{"b":1}}', { fieldsMax: 1 }, null],
+])('%s within %j: %s', (text, given, excess) => {
+  const found = findExcess(text, 'body', limits(given))
+  expect(found === null || found.code !== 'bad_input' ? null : found.given).toBe(excess)
+})
+
+test('a bound is named by the key at the top that holds what exceeds it, cut to a hundred characters', () => {
+  const field = (text: string): string => {
+    const found = findExcess(text, 'body', limits({ depthMax: 1 }))
+    return found?.code === 'bad_input' ? found.field : ''
+  }
+  expect(field('{"a":1,"b":[1]}')).toBe('b')
+  expect(field(' \n {"a":[1]}')).toBe('a')
+  expect(field('["a",[1]]')).toBe('body')
+  expect(field(`{"${'k'.repeat(100)}":[1]}`)).toBe('k'.repeat(100))
+  expect(field(`{"${'k'.repeat(101)}":[1]}`)).toBe('k'.repeat(100))
+  expect(field(`{"${'😀'.repeat(101)}":[1]}`)).toBe('😀'.repeat(100))
+  const deep = findExcess('{"a":{"b":{"c":1}}}', 'body', limits({ depthMax: 2 }))
+  expect(deep).toEqual({
+    code: 'bad_input',
+    field: 'a',
+    given: 'JSON with more than 2 levels',
+    expected: 'at most 2 levels of nesting',
+  })
 })

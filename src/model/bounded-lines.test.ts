@@ -28,3 +28,22 @@ test('a line that never ends is given up at its bound, before more is kept of it
   }).toThrow(LineTooLong)
   expect(pushed).toBe(100)
 })
+
+test('a line of just its bound is taken, one byte more is not, and the next begins anew', () => {
+  const taken: string[] = []
+  const push = boundedLines(3, (line) => taken.push(line))
+  push(Buffer.from('abc\nde'))
+  push(Buffer.from('f\n'))
+  expect(taken).toEqual(['abc', 'def'])
+  expect(() => push(Buffer.from('abcd\n'))).toThrow('a line has more than 3 bytes')
+})
+
+test('what comes after the last break waits, and only one return is taken off the end', () => {
+  const taken: string[] = []
+  const push = boundedLines(100, (line) => taken.push(line))
+  push(Buffer.from('a\r\r\n\n\rb\nrest'))
+  expect(taken).toEqual(['a\r', '', '\rb'])
+  push(Buffer.from(''))
+  push(Buffer.from('\n'))
+  expect(taken).toEqual(['a\r', '', '\rb', 'rest'])
+})

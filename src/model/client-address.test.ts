@@ -1,11 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import {
+  nameBare,
+  nameClientProgram,
   nameClientSession,
   nameInbox,
   openAddress,
   pickAddress,
   plainName,
   readAddress,
+  renderAddress,
   splitAddress,
 } from './client-address.ts'
 import type { SessionId } from './id.ts'
@@ -104,4 +107,80 @@ describe('A2: an address', () => {
     expect(splitAddress('codex@/a@b')).toEqual({ client: 'codex', dir: '/a@b' })
     for (const given of ['ses_1', '@api', 'codex@']) expect(splitAddress(given)).toBeNull()
   })
+})
+
+test('names of sessions are the same on every machine', () => {
+  expect(nameInbox({ name: 'codex' }, '/work/api')).toBe('ses_client-codex_api-c24c3b6218aa')
+  expect(nameClientSession({ name: 'x', session: 'y'.repeat(50) })).toBe(`ses_client-x_${'y'.repeat(50)}`)
+  expect(nameClientSession({ name: 'x', session: 'y'.repeat(51) })).toBe(
+    `ses_client-x_${'y'.repeat(37)}-1008aa5b1885`,
+  )
+  expect(nameBare({ name: 'curl' })).toBe('ses_client-curl')
+  expect(nameBare({ name: '  ' })).toBe('ses_client-client')
+  expect(nameClientSession({ name: 'x', session: '--', connection: '--' })).toBe('ses_client-x')
+  expect(nameClientSession({ name: 'x', session: null, cwd: null, connection: null })).toBe('ses_client-x')
+})
+
+test.each([
+  ['--a--b--', 'a--b'],
+  ['a  b', 'a-b'],
+  ['ａ１', 'a1'],
+  ['a_b.c-d', 'a_b.c-d'],
+  ['é', ''],
+])('the plain name of %j is %j', (name, plain) => {
+  expect(plainName(name)).toBe(plain)
+})
+
+test('what people call the program behind a session', () => {
+  expect(nameClientProgram({ id: 'ses_client-codex_1_2', title: 'x' })).toBe('codex')
+  expect(nameClientProgram({ id: 'ses_client-', title: 'x' })).toBe('a program')
+  expect(nameClientProgram({ id: 'ses_1', title: 'My editor' })).toBe('My editor')
+  expect(nameClientProgram({ id: 'ses_1', title: '' })).toBe('a program')
+})
+
+test('an address without a client, or of another directory, is none', () => {
+  const inbox = nameInbox({ name: 'codex' }, '/work/api')
+  expect(renderAddress({ client: 'codex', dir: '/work/api' })).toBe('codex@/work/api')
+  expect(readAddress({ id: inbox, cwd: '/work/api' })).toEqual({ client: 'codex', dir: '/work/api' })
+  expect(readAddress({ id: inbox, cwd: '/work/web' })).toBeNull()
+  expect(
+    readAddress({ id: inbox.replace('client-codex', 'client-') as SessionId, cwd: '/work/api' }),
+  ).toBeNull()
+  expect(
+    readAddress({ id: inbox.replace('ses_client-', 'ses_other--') as SessionId, cwd: '/work/api' }),
+  ).toBeNull()
+})
+
+test.each([
+  ['claude', 'claude-code'],
+  ['codex', 'codex-mcp-client'],
+  ['copilot', 'copilot-cli'],
+  ['gemini', 'gemini-cli-mcp-client'],
+  ['open', 'opencode'],
+  ['code', null],
+  ['mcp-client', null],
+])('%s means the program %s, where nobody has worked yet', (client, program) => {
+  expect(openAddress({ client, dir: '/a' }, [])?.client ?? null).toBe(program)
+})
+
+test('a program that was seen counts once, and makes a part of its name unclear', () => {
+  const seen = [row('codex-mcp-client', '/a'), row('codex-two', '/b'), { id: 'ses_1' as const, cwd: '/c' }]
+  expect(openAddress({ client: 'codex', dir: '/d' }, seen.slice(0, 1))?.client).toBe('codex-mcp-client')
+  expect(openAddress({ client: 'codex', dir: '/d' }, seen)).toBeNull()
+})
+
+test('ten candidates are named', () => {
+  const many = Array.from({ length: 11 }, (_, n) => row('codex', `/work/n${n}`))
+  const wanted = { client: 'codex', dir: 'work' }
+  expect(pickAddress('codex@work', wanted, many, false)).toEqual({
+    code: 'session_ambiguous',
+    session: 'codex@work',
+    candidates: many.slice(0, 10).map(({ cwd }) => `codex@${cwd}`),
+  })
+  expect(pickAddress('x@y', { client: 'x', dir: 'y' }, many, false)).toMatchObject({
+    code: 'session_unknown',
+    session: 'x@y',
+    candidates: many.slice(0, 10).map(({ cwd }) => `codex@${cwd}`),
+  })
+  expect(pickAddress('codex@n1', { client: 'codex', dir: 'n9' }, many, false)).toEqual(many[9])
 })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { canonical, isJson } from './json.ts'
+import { canonical, isJson, isRecord, Json, textAt } from './json.ts'
 
 const json = fc.jsonValue({ maxDepth: 4, noUnicodeString: false })
 
@@ -85,4 +85,40 @@ test('a value is JSON up to a number of levels, and nothing that JSON cannot say
   const circle: { self?: object } = {}
   circle.self = circle
   expect(isJson(circle)).toBe(false)
+})
+
+test('a value that is no JSON is refused with how deep it may be', () => {
+  expect(Json.safeParse(nested(151, 1)).error?.issues[0]?.message).toBe('JSON with at most 150 levels')
+})
+
+test('an object of a class is no JSON, and one without a prototype is', () => {
+  class Own {
+    a = 1
+  }
+  expect([isJson(new Own()), isJson([new Own()]), isJson(Object.create(null)), isJson({ a: null })]).toEqual([
+    false,
+    false,
+    true,
+    true,
+  ])
+})
+
+test('a record has named fields, and a text is read only from a field of its own', () => {
+  expect([{}, { a: 1 }, [], null, 'x', 1, undefined].map(isRecord)).toEqual([
+    true,
+    true,
+    false,
+    false,
+    false,
+    false,
+    false,
+  ])
+  expect(textAt({ a: 'x' }, 'a')).toBe('x')
+  expect([textAt({ a: 1 }, 'a'), textAt({}, 'a'), textAt(null, 'a'), textAt(['x'], '0')]).toEqual([
+    '',
+    '',
+    '',
+    '',
+  ])
+  expect(textAt(Object.create({ a: 'x' }), 'a')).toBe('')
 })

@@ -1,7 +1,14 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { turnRow } from '../../test/kits/calls.ts'
-import { isNearlySpent, leastMoney, moneyLeft, refuseMoney, reserveMoney } from './money-budget.ts'
+import {
+  grantMoney,
+  isNearlySpent,
+  leastMoney,
+  moneyLeft,
+  refuseMoney,
+  reserveMoney,
+} from './money-budget.ts'
 import { explain, isRefusal } from './refusal.ts'
 
 const turn = (max: number | null, nanoUsd = 0, nanoUsdBelow = 0) => {
@@ -44,4 +51,26 @@ test('the least of several limits counts', () => {
 
 test('an agent is warned from four fifths on', () => {
   expect([79, 80, 100].map((spent) => isNearlySpent(100, 100 - spent))).toEqual([false, true, true])
+})
+
+test('what is left is what was granted without what was spent here and below, and never below zero', () => {
+  expect(moneyLeft(turn(100, 20, 30))).toBe(50)
+  expect(moneyLeft(turn(100, 80, 30))).toBe(0)
+  expect(moneyLeft(turn(0))).toBe(0)
+})
+
+test('a grant without a limit has no field for it, and a refusal has its numbers', () => {
+  expect(grantMoney(null)).toEqual({})
+  expect(grantMoney(0)).toEqual({ nanoUsdMax: 0 })
+  expect(refuseMoney(5, 4)).toEqual({
+    code: 'budget_exhausted',
+    needed: 1,
+    left: 0,
+    usd: { max: 5, used: 4 },
+  })
+  expect(reserveMoney(turn(101), null)).toEqual({ nanoUsdMax: 51 })
+  expect(reserveMoney(turn(100, 100), 7)).toEqual(refuseMoney(100, 100))
+  expect(reserveMoney(turn(100), 0)).toEqual(refuseMoney(0, 0))
+  expect(leastMoney(Number.NaN, 3)).toBe(3_000_000_000)
+  expect(leastMoney(0, 3)).toBe(0)
 })

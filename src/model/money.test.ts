@@ -1,12 +1,17 @@
 import { expect, test } from 'vitest'
 import {
   addSpent,
+  Cost,
   formatUsd,
+  nanoPerUsd,
   nothingSpent,
+  PricedBy,
   readSpent,
   recalledSpent,
   recordSpent,
+  renderCost,
   toNanoUsd,
+  toUsd,
 } from './money.ts'
 
 const table = (nanoUsd: number) => ({ nanoUsd, by: 'table' as const })
@@ -50,4 +55,47 @@ test('people read cents, and small amounts with the digits that say something', 
     '$0.0000012',
     '$0.000000001',
   ])
+})
+
+test('a dollar is a billion, and so many of them are counted exactly', () => {
+  expect(nanoPerUsd).toBe(1_000_000_000)
+  expect(toNanoUsd(0)).toBe(0)
+  expect(toNanoUsd(Number.MAX_SAFE_INTEGER / 1e9)).toBe(Number.MAX_SAFE_INTEGER)
+  expect(toNanoUsd(9_007_200)).toBeNull()
+  expect(toUsd(1_500_000_000)).toBe(1.5)
+})
+
+test('sums are made field by field', () => {
+  expect(addSpent({ nanoUsd: 1, plan: 20, unpriced: 300 }, { nanoUsd: 4, plan: 50, unpriced: 600 })).toEqual({
+    nanoUsd: 5,
+    plan: 70,
+    unpriced: 900,
+  })
+  expect(recordSpent({ nanoUsd: 1, plan: 0, unpriced: 2 })).toEqual({
+    spent: { nanoUsd: 1, plan: 0, unpriced: 2 },
+  })
+  expect(nothingSpent).toEqual({ nanoUsd: 0, plan: 0, unpriced: 0 })
+})
+
+test('what is shown of a cost: no dollars only where nothing has a price', () => {
+  const shown = (nanoUsd: number, plan: number, unpriced: number) => renderCost({ nanoUsd, plan, unpriced })
+  expect(shown(2_000_000_000, 500_000_000, 7)).toEqual({ usd: 2, planUsd: 0.5, unpricedTokens: 7 })
+  expect(shown(0, 0, 7)).toEqual({ usd: null, planUsd: 0, unpricedTokens: 7 })
+  expect(shown(0, 0, 0)).toEqual({ usd: 0, planUsd: 0, unpricedTokens: 0 })
+})
+
+test('people read two digits from a dollar on, three from a cent on', () => {
+  expect([1_000_000_000, 999_000_000, 10_000_000, 9_900_000].map(formatUsd)).toEqual([
+    '$1.00',
+    '$0.999',
+    '$0.010',
+    '$0.0099',
+  ])
+})
+
+test('a price comes from one of these, and only a plan is marked', () => {
+  expect(PricedBy.options).toEqual(['reported', 'configuration', 'table'])
+  expect(Cost.safeParse({ nanoUsd: 1, by: 'table', plan: true }).success).toBe(true)
+  expect(Cost.safeParse({ nanoUsd: 1, by: 'table', plan: false }).success).toBe(false)
+  expect(Cost.safeParse({ nanoUsd: -1, by: 'table' }).success).toBe(false)
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { judgePresence, parseSpan, type Sign } from './presence.ts'
+import { ClientState, judgePresence, noClient, parseSpan, type Sign } from './presence.ts'
 
 const sign = (more: Partial<Sign> = {}): Sign => ({
   state: 'idle',
@@ -47,4 +47,32 @@ test('times are a number and a unit', () => {
     2 * hour,
   ])
   expect(['', '2', 'h', '-1h', '1w', '1.5h'].map(parseSpan)).toEqual([null, null, null, null, null, null])
+})
+
+test('a session that nobody knows has no program, and is neither open nor quiet', () => {
+  expect(noClient).toEqual({ program: '', open: false, quietUntil: 0 })
+  expect(ClientState.options).toEqual(['working', 'idle', 'away', 'closed'])
+})
+
+test('a time has one unit and at most six digits, and nothing around it', () => {
+  expect(['999999s', '1  h', '1234567s', 'x1h', '1hx', '1h 2m', '0s'].map(parseSpan)).toEqual([
+    999_999_000,
+    null,
+    null,
+    null,
+    null,
+    null,
+    0,
+  ])
+})
+
+test('P2: an idle session whose waiter has not gone is there, however long it waits', () => {
+  expect(judgePresence(true, sign({ leftAt: null, heardAt: 0 }), 20_000)).toEqual({
+    state: 'idle',
+    wakeable: false,
+  })
+  expect(judgePresence(true, sign({ leftAt: 5000, heardAt: 0, isAwaited: true }), 30_000)).toEqual({
+    state: 'idle',
+    wakeable: true,
+  })
 })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Event } from './event.ts'
 import type { NodeId } from './id.ts'
-import { diedTwice } from './runs.ts'
+import { diedTwice, diedTwiceError, runTypes } from './runs.ts'
 
 const place = { session: 'ses_a', turn: 'turn_a' } as const
 const started = (node: NodeId): Event => ({ type: 'turn.started', ...place, node, epoch: 1, deadline: 0 })
@@ -88,4 +88,19 @@ describe('R11: a turn whose last two runs each ended with their process before t
   test('a node that takes the turn from itself is the same process', () => {
     expect(diedTwice([started('node_1'), claimed('node_2')], 'node_2')).toBe(false)
   })
+})
+
+test('a turn that is not run again says why, and what to do', () => {
+  expect(diedTwiceError).toBe(
+    'crashed_twice: the last two times that this turn ran, the process of the server ended before the turn ' +
+      'had recorded a step. It is not started a third time, because it may be what ends the process. ' +
+      'If something else did, send the request again.',
+  )
+})
+
+test('these events of a turn are read to judge it', () => {
+  expect(runTypes.join(' ')).toBe(
+    'turn.started session.claimed turn.suspended step.started step.ended call.opened call.refused call.ended ' +
+      'wait.started question.asked question.answered',
+  )
 })

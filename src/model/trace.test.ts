@@ -124,3 +124,29 @@ test('a share of the traces is kept, always the same ones; a decision from elsew
     isSampled(parseTrace('flow_1', example), { follow: true, ratio: 0 }),
   ]).toEqual([false, true, true])
 })
+
+test('ids are hashes of ours, the same on every machine and in every version', () => {
+  expect(toTraceId('flow_1')).toBe('712d555cf8e6aaec2cbc54024dce29fa')
+  expect(turnSpanId('turn_1')).toBe('ebb7974200533c3f')
+  expect(stepSpanId('turn_1', 'k')).toBe('857cb8da75a5dd97')
+})
+
+test('a traceparent has at most 512 characters', () => {
+  const later = `01${example.slice(2)}-`
+  expect(parseTraceparent(later.padEnd(512, 'x'))).not.toBeNull()
+  expect(parseTraceparent(later.padEnd(513, 'x'))).toBeNull()
+  expect(parseTraceparent(undefined)).toBeNull()
+  expect(parseTraceparent(`x${example}`)).toBeNull()
+  expect(parseTraceparent(`${example}x`)).toBeNull()
+  expect(parseTraceparent(example.replace('4bf9', '0000'))).not.toBeNull()
+  expect(parseTraceparent(example.replace('00f067aa0ba902b7', '10f067aa0ba90000'))).not.toBeNull()
+})
+
+test('a share of the traces is those whose last digits are below it', () => {
+  const trace = (traceId: string) => ({ traceId, remote: null })
+  const half = { follow: true, ratio: 0.5 }
+  expect(isSampled(trace(`${'f'.repeat(19)}7${'f'.repeat(12)}`), half)).toBe(true)
+  expect(isSampled(trace(`${'0'.repeat(19)}8${'0'.repeat(12)}`), half)).toBe(false)
+  expect(isSampled(trace('f'.repeat(32)), { follow: false, ratio: 1 })).toBe(true)
+  expect(isSampled(trace('0'.repeat(32)), { follow: false, ratio: 0 })).toBe(false)
+})

@@ -59,3 +59,22 @@ test('JSON in which nothing acts says exactly the same', () => {
     { numRuns: 1000 },
   )
 })
+
+test.each([
+  ['\u0000', '\u2400'],
+  ['\u001f', '\u241f'],
+  ['\u007f', '\u2421'],
+  ['\u0080', '<U+0080>'],
+  ['\u2028', '<U+2028>'],
+  ['\u2069', '<U+2069>'],
+  ['\r', '\u240d'],
+  ['\r\n', '\r\n'],
+  ['\n\t', '\n\t'],
+])('%j is shown as %j', (text, shown) => {
+  expect(visible(text)).toBe(shown)
+})
+
+test('in JSON what acts is escaped with four digits, and nothing is null', () => {
+  expect(visibleJson('\u007f\u009b\u202e')).toBe('"\\u007f\\u009b\\u202e"')
+  expect(visibleJson(undefined)).toBe('null')
+})

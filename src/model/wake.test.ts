@@ -1,5 +1,16 @@
 import { describe, expect, test } from 'vitest'
-import { choosePolicy, planAnnouncement, WakeSettings, type WakeFacts } from './wake.ts'
+import {
+  choosePolicy,
+  Moment,
+  planAnnouncement,
+  quietMsMax,
+  wakeHourMs,
+  WakePolicy,
+  WakeSettings,
+  wakesKeptMax,
+  wakeStart,
+  type WakeFacts,
+} from './wake.ts'
 
 const settings = WakeSettings.parse({})
 const mail = (id: string, more: object = {}): WakeFacts['waiting'][number] => ({
@@ -114,4 +125,46 @@ test('K7: the result of a call of its own starts a session like a reply does, on
   expect(planAnnouncement(ended, settings, 'used')).toEqual({ ...plan, woken: null })
   expect(planAnnouncement({ ...ended, announced: new Set(['call_1']) }, settings, 'used')).toBeNull()
   expect(planAnnouncement(ended, WakeSettings.parse({ replies: 'hold' }), 'used')).toBeNull()
+})
+
+test('K2: without settings mail comes with the next prompt, replies wake, six times an hour', () => {
+  expect(settings).toEqual({ default: 'next', replies: 'wake', perHour: 6, codex: false, senders: {} })
+  expect(WakePolicy.options).toEqual(['wake', 'next', 'hold'])
+  expect(Moment.options).toEqual(['started', 'prompted', 'used', 'resting'])
+  expect([wakesKeptMax, wakeHourMs, quietMsMax]).toEqual([100, 3_600_000, 2_592_000_000])
+  expect(wakeStart(10_000_000)).toBe(6_400_000)
+  expect(WakeSettings.safeParse({ perHour: 101 }).success).toBe(false)
+  expect(WakeSettings.safeParse({ senders: { '': 'hold' } }).success).toBe(false)
+})
+
+test('K2: one message that is held keeps none of the others, and mail may wake too', () => {
+  const mixed = WakeSettings.parse({ default: 'wake', replies: 'next', senders: { ses_b: 'hold' } })
+  const waiting = [mail('held', { from: 'ses_b' }), reply('late'), mail('now')]
+  expect(planAnnouncement(facts(waiting), mixed, 'resting')).toEqual({
+    messages: ['late', 'now'],
+    results: [],
+    woken: 'mail now',
+  })
+  expect(planAnnouncement(facts([reply('late')], { results: ['call_1'] }), mixed, 'resting')).toBeNull()
+})
+
+test('K2: a client is known by its whole name, or by the part before a dash', () => {
+  const from = 'ses_client-codex_1' as const
+  const policy = (name: string): string =>
+    choosePolicy(WakeSettings.parse({ senders: { [name]: 'hold' } }), mail('one', { from }))
+  expect(['codex', 'codex-mcp', 'code', ''].map((name) => (name === '' ? 'next' : policy(name)))).toEqual([
+    'hold',
+    'next',
+    'next',
+    'next',
+  ])
+})
+
+test('K7: a reply and a result wake once, for the reply; results that were told are not told again', () => {
+  const both = facts([reply('one')], { results: ['call_1', 'call_2'], announced: new Set(['call_1']) })
+  expect(planAnnouncement(both, settings, 'resting')).toEqual({
+    messages: ['one'],
+    results: ['call_2'],
+    woken: 'reply one to mine',
+  })
 })
