@@ -27,10 +27,10 @@ const msMin = 2000
 const measured = /linear|times as long|takes about/
 
 /**
- * Where a mutant's file has a test of its own, the tests of other files try it only for so long, the quickest
- * first.
+ * So long a mutant is tried by the tests of its own file, and by those of others where it has tests of its own;
+ * the quickest come first. A mutant that only slower tests would notice counts as alive.
  */
-const farMsMax = 150
+const [nearMsMax, farMsMax] = [1500, 150]
 
 /** What they found out once they know for the life of the process, mutant or not. */
 const remembers = new Set(['skeleton', 'frame'])
@@ -101,10 +101,11 @@ export default class MutantRunner extends TestRunner {
     for (const id of asked) {
       const mutant = this.#mutants.get(id)
       if (mutant === undefined || remembers.has(nameOf(mutant.file)) || !this.#isOpen(id)) continue
-      let leftMs = farMsMax
+      const own = nameOf(mutant.file)
+      let leftMs = known.some(({ file }) => this.#reach.isNear(file, own)) ? nearMsMax : farMsMax
       for (const test of known) {
         if (!test.asked.has(id)) continue
-        if (!this.#reach.isNear(test.file, nameOf(mutant.file)) && (leftMs -= test.ms) < 0) break
+        if ((leftMs -= test.ms) < 0) break
         if (!(await fails(test, id))) continue
         mutantSwitch.killed.set(id, test.name)
         break
@@ -140,7 +141,11 @@ export default class MutantRunner extends TestRunner {
         const { ms, ticks } = costs.get(name) ?? { ms: 0, ticks: loadingTicksMax }
         return { name, ms, ticks, run: TestRunner.getTestFn(test) }
       })
-    for (const test of tests.sort((a, b) => a.ms - b.ms)) if (await fails(test, id)) return test.name
+    let leftMs = nearMsMax
+    for (const test of tests.sort((a, b) => a.ms - b.ms)) {
+      if ((leftMs -= test.ms) < 0) return null
+      if (await fails(test, id)) return test.name
+    }
     return null
   }
 }
