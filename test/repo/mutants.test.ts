@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { instrumentAll } from '../../mutants/model/plugin.ts'
+import { readReach } from '../../mutants/model/reach.ts'
 import { findProblem, findRoom, mutate, readMutations } from '../../mutants/mutation.ts'
 import { readNoticed, recordNoticed, wasNoticed } from '../../mutants/noticed.ts'
 import { passes } from '../../mutants/score.ts'
@@ -60,6 +61,17 @@ test('the rules can be given all their mutants, each with an id of its own', () 
   const all = [...instrumentAll(root).values()].flatMap(({ mutants }) => mutants)
   expect(all.length).toBeGreaterThan(4000)
   expect(all.map(({ id }) => id)).toEqual(all.map((_, index) => index))
+})
+
+test("a mutant is tried by its file's own tests, which have the name of the file or begin with it", () => {
+  const { isNear } = readReach(root)
+  expect([isNear('call', 'call'), isNear('call-grant', 'call')]).toEqual([true, true])
+  expect([isNear('end', 'call'), isNear('event', 'end')]).toEqual([false, false])
+  const untested = [...instrumentAll(root)]
+    .filter(([, { mutants }]) => mutants.length > 0)
+    .map(([file]) => file)
+    .filter((file) => !existsSync(join(root, file.replace(/\.ts$/, '.test.ts'))))
+  expect(untested).toEqual([])
 })
 
 test('what was noticed is on record with the test that did, and leaves it when it survives', () => {
