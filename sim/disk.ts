@@ -51,8 +51,13 @@ export class Disk {
     return directory
   }
 
+  /** The connection that writes. */
+  writer: DatabaseSync | null = null
+
   /** A full disk has no page more for the connection that writes, also not for a new one. */
-  press(db: DatabaseSync): void {
+  press(): void {
+    const db = this.writer
+    if (db === null || !db.isOpen) return
     if (this.fault === 'full' && !this.#limited.has(db)) {
       this.#limited.add(db)
       db.exec('pragma max_page_count = 1')
@@ -120,5 +125,6 @@ DatabaseSync.prototype.prepare = function prepareOnDisk(this: DatabaseSync, sql:
   const statement = prepare.call(this, sql)
   const disk = sql === 'commit' ? findDisk(this) : undefined
   if (disk === undefined) return statement
+  disk.writer = this
   return { run: () => disk.commit(statement) } as unknown as StatementSync
 }

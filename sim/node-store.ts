@@ -132,7 +132,7 @@ export class NodeStore implements Store {
     const forgets = (overlap === null ? undefined : bug?.forgets?.(keys)) ?? (() => false)
     const named = (bug?.keys?.(keys) ?? keys).filter((key) => !forgets(key))
     const held = new HeldKeys(named, forgets)
-    disk?.press(store.db)
+    disk?.press()
     const transact = (run: (tx: Tx) => Promise<T>): Promise<T> =>
       overlap === null
         ? store.transact(named, run)

@@ -79,7 +79,16 @@ export class Overlap {
     pause: () => Promise<void>,
     landing: () => void,
   ): Promise<T> {
-    const reading = { sql: this.#sql, now: this.#options.scheduler.wall, held }
+    const [sql, { store, scheduler }] = [this.#sql, this.#options]
+    const reading = {
+      // Whatever was written is in the views then.
+      get sql() {
+        follow(store)
+        return sql
+      },
+      now: scheduler.wall,
+      held,
+    }
     const events: Event[] = []
     const facts: Fact[] = []
     const result = await work(slowly(createTx(reading, events), facts, pause))
@@ -109,10 +118,12 @@ export class Overlap {
     try {
       await store.transact([...keys], async (tx) => {
         this.#recheck(reading, facts, held)
+        follow(store)
         this.#writes.begin()
         tx.append(...events)
         landing()
       })
+      follow(store)
       const outside = this.#writes.findOutside(held.isLocked)
       if (outside !== null) fail(`R1: ${events.map(({ type }) => type).join(', ')} wrote ${outside}`)
     } finally {
@@ -131,7 +142,7 @@ export class Overlap {
 
   /** R1: what was decided rests on facts that nobody could change meanwhile. */
   #recheck(reading: Parameters<typeof createTx>[0], facts: readonly Fact[], held: HeldKeys): void {
-    const now = createTx({ ...reading, held: null }, []) as unknown as Readers
+    const now = createTx({ sql: reading.sql, now: reading.now, held: null }, []) as unknown as Readers
     for (const { name, given, value } of facts) {
       void now[name]?.(...given).then((again) => {
         const changed = render(name, again)
@@ -158,6 +169,9 @@ export class Overlap {
     })
   }
 }
+
+/** The views may be behind the log until somebody looks at them. */
+const follow = ({ db }: SqliteStore): boolean => db.isOpen
 
 type Readers = Record<string, (...given: unknown[]) => Promise<unknown>>
 

@@ -1,7 +1,30 @@
 /** Planted bugs of what lies below the rules: views that are not the log, limits by the wrong clock. */
+import { prepareFacts } from '../src/store/fact-statements.ts'
+import { sessionFacts } from '../src/store/facts.ts'
 import type { Bug } from './bug.ts'
 
+/** The views as they are at this moment, whether or not they have what was decided. */
+function lagging(): Pick<Bug, 'opened' | 'tx'> {
+  let sql: ReturnType<typeof prepareFacts> | null = null
+  return {
+    opened: (store) => void (sql = prepareFacts(store.db)),
+    tx: (tx) => ({
+      ...tx,
+      session: async (id) =>
+        sql === null ? tx.session(id) : sessionFacts({ sql, now: tx.now, held: null }, id),
+    }),
+  }
+}
+
 export const storeBugs: readonly (() => Bug)[] = [
+  () => ({
+    name: 'lagging-view',
+    law: 'R6',
+    // A machine that dies takes its connection along.
+    shows: ({ faults }) => !faults.some(({ kind }) => kind === 'disk'),
+    says: 'what a session runs is read from a view that does not have everything yet',
+    ...lagging(),
+  }),
   () => ({
     name: 'view-only',
     law: 'R10',

@@ -18,7 +18,7 @@ import { isSecretField, secretValues } from './model/secret-shapes.ts'
 import type { CountTokens } from './model/text.ts'
 import type { Launcher } from './runtime/kernel/launch-port.ts'
 import type { Clock, Tool, Tools } from './runtime/kernel/ports.ts'
-import type { SqliteStore } from './store/sqlite.ts'
+import type { OpenStore } from './store/sqlite.ts'
 import { configured, configuredTools, findSettingProblems, toolSettingsDefault } from './tools/configured.ts'
 import { doorTools, standardTools } from './tools/standard.ts'
 import { userDirectory } from './trust/config-text.ts'
@@ -168,7 +168,7 @@ export const openDriven = (
   deps: Pick<DriverDeps, 'launcher' | 'clock' | 'alarm' | 'count' | 'report'> & {
     options: { dataDir?: string; door?: LauncherOptions['door'] | undefined }
     config: Config | null
-    store: SqliteStore
+    store: OpenStore
   },
 ): { driven: DrivenAgents; continues: DriverDeps['continues'] } => {
   const { options, config, store } = deps
@@ -194,7 +194,7 @@ const pageSize = 500
 
 /** What the agent itself called this session last, and in which turn it was asked. */
 async function findAgentSession(
-  store: SqliteStore,
+  store: OpenStore,
   session: SessionId,
 ): Promise<{ id: string; turn: TurnId } | null> {
   let found: { id: string; turn: TurnId } | null = null

@@ -4,6 +4,7 @@ import type { DamagedRow } from './model/damaged-row.ts'
 import type { Clock } from './runtime/kernel/ports.ts'
 import type { StoreHealth } from './runtime/kernel/store-health.ts'
 import type { Cleaner } from './runtime/kernel/store-port.ts'
+import { wakeLater } from './runtime/kernel/system-clock.ts'
 import { findAddress } from './store/postgres/address.ts'
 import type { PostgresStore } from './store/postgres/postgres.ts'
 import { sqliteStore, type OpenStore } from './store/sqlite.ts'
@@ -20,9 +21,15 @@ type StoreOptions = {
   onDamage: (fault: DamagedRow) => void
 }
 
+/** So long at most the views in the file are behind its log. */
+const followMs = 100
+
 export async function openStore({ settings, clock, ...options }: StoreOptions): Promise<OpenedStore> {
   const clocks = { now: () => clock.now(), elapsed: () => clock.elapsed() }
-  if (settings?.engine !== 'postgres') return { store: sqliteStore({ ...options, ...clocks }), cluster: null }
+  if (settings?.engine !== 'postgres') {
+    const later = (run: () => void): void => void wakeLater(followMs, run)
+    return { store: sqliteStore({ ...options, ...clocks, later }), cluster: null }
+  }
   const { postgresStore } = await import('./store/postgres/postgres.ts')
   const sleep = (ms: number): Promise<void> => clock.sleep(ms)
   const cluster = await postgresStore({

@@ -1,10 +1,10 @@
 /** What the Tieline servers of the bench share. */
-import type { SqliteStore } from '../../src/store/sqlite.ts'
+import type { OpenStore } from '../../src/store/sqlite.ts'
 
 /** The bench sends more from one address than the default limit allows. */
 export const noLimits = { requestsPerMinute: 1e9 }
 
-export function measureLog(store: SqliteStore): { bytes: number; events: number } {
+export function measureLog(store: OpenStore): { bytes: number; events: number } {
   const { bytes } = store.db
     .prepare('select coalesce(sum(length(cast(events as blob))), 0) as bytes from log')
     .get() as { bytes: number }

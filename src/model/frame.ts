@@ -76,10 +76,13 @@ export function disarm(
   boundary: Boundary,
   { labels: withLabels = false, more = [] }: Disarming = {},
 ): string {
-  const own = buildWords([...(boundary === null ? [] : [`<${boundary}>`, `</${boundary}>`]), ...more])
+  let own: Words | null = null
+  // Most texts have nothing that could begin a mark: then nobody asks.
+  const findOwn = (): Words =>
+    (own ??= buildWords([...(boundary === null ? [] : [`<${boundary}>`, `</${boundary}>`]), ...more]))
   let out = ''
   let kept = 0
-  for (const { from, to, opens, label } of lookAlikesIn(text, own, withLabels)) {
+  for (const { from, to, opens, label } of lookAlikesIn(text, findOwn, withLabels)) {
     // A label keeps its words and has its colon escaped; a mark loses the bracket that it begins with.
     out += label ? `${text.slice(kept, to - opens)}\\` : text.slice(kept, from) + entity(text, from)
     kept = label ? to - opens : from + opens
@@ -108,7 +111,7 @@ function findKind(point: number): number {
   return kind
 }
 
-function lookAlikesIn(text: string, own: Words, withLabels: boolean): Found[] {
+function lookAlikesIn(text: string, findOwn: () => Words, withLabels: boolean): Found[] {
   const found: Found[] = []
   let lineStart = false
   for (let at = 0; at < text.length;) {
@@ -116,7 +119,7 @@ function lookAlikesIn(text: string, own: Words, withLabels: boolean): Found[] {
     const kind = findKind(point)
     const units = point > 0xffff ? 2 : 1
     if (kind === bracket) {
-      const end = endOfMark(text, at, known, own)
+      const end = endOfMark(text, at, known, findOwn())
       if (end !== null) found.push({ from: at, to: end.at, opens: units, label: false })
     } else if (kind === letter && lineStart && withLabels) {
       const end = endOfMark(text, at, labels, undefined)

@@ -1,83 +1,14 @@
-/** Folds events into the views, in the transaction that appends them (R10), under their sessions' keys. */
+/** Folds events into the views (R10), each under its session's key. */
 import assert from 'node:assert/strict'
-import type { DatabaseSync } from 'node:sqlite'
 import type { Event, EventOf, EventType, OpeningMessage } from '../model/event.ts'
 import { cancelKey, steerActKey, toTurnId, type Millis } from '../model/id.ts'
 import { noticePointsMax, noticesKeptMax } from '../model/limits.ts'
 import { preview } from '../model/text.ts'
-import { applyMail, prepareMailWrites, type MailEvent } from './apply-mail.ts'
-import { applyWake, prepareWakeWrites, type WakeEvent } from './apply-wake.ts'
+import { describeFate, insertPairs, lookAhead, nothingAhead, type Ahead } from './ahead.ts'
+import { applyMail, type MailEvent } from './apply-mail.ts'
+import { applyWake, type WakeEvent } from './apply-wake.ts'
 import { add, addBelow, type Held } from './held.ts'
-import { indexEntries } from './keyword-index.ts'
-
-/** Statements by name, prepared once. What is often decided together is written together. */
-export function prepareWrites(db: DatabaseSync) {
-  const insert = (table: string, columns: string): string => {
-    const places = columns.split(', ').map(() => '?')
-    return `insert into ${table} (${columns}) values (${places.join(', ')})`
-  }
-  const turn = 'id, session, flow, state, live, opened_at, opened_seq, node, epoch, deadline'
-  const called = 'caller, caller_turn, pending, background, call_deadline, key, made, held, usd_held'
-  const ended = `update turns set state = 'ended', live = 0, tokens_used = ?1,
-      spent = ?5, spent_plan = ?6, unpriced = ?7,`
-  return {
-    timeline: db.prepare('insert into log_sessions (session, seq) values (?, ?)'),
-    session: db.prepare(insert('sessions', 'id, agent, kind, parent, cwd, title, created_at, model, flow')),
-    archive: db.prepare('update sessions set archived = ?2 where id = ?1'),
-    revive: db.prepare(`update sessions set archived = null where id = ? and archived = 'idle'`),
-    adopt: db.prepare('update sessions set parent = ?2, archived = iif(?3, null, archived) where id = ?1'),
-    rename: db.prepare('update sessions set title = ?2 where id = ?1'),
-    fork: db.prepare('update sessions set fork_of = ?2, fork_n = ?3 where id = ?1'),
-    agent: db.prepare(`${insert('agents', 'id, title, seq, created_at')}
-      on conflict do update set title = excluded.title, seq = excluded.seq, deleted = 0`),
-    deleteAgent: db.prepare('update agents set deleted = 1 where id = ?'),
-    ask: db.prepare(insert('questions', 'id, turn, seq, deadline')),
-    answer: db.prepare('update questions set answer = ?2, answered_by = ?3 where id = ?1'),
-    permit: db.prepare(`${insert('permissions', 'session, tool, question')} on conflict do nothing`),
-    see: db.prepare(`${insert('seen', 'flow, seq')} on conflict do nothing`),
-    message: db.prepare(insert('turns', turn)),
-    call: db.prepare(insert('turns', `${turn}, ${called}`)),
-    refuse: db.prepare(
-      `insert into refused (call, caller, caller_turn, flow, seq)
-        values (?, ?, ?, (select flow from turns where id = ?3), ?4)`,
-    ),
-    start: db.prepare(`update turns set state = 'running', node = ?, epoch = ?, deadline = ? where id = ?`),
-    claim: db.prepare('update turns set node = ?, epoch = ? where id = ?'),
-    cancel: db.prepare('update turns set stopping = ? where id = ?'),
-    endCall: db.prepare(`update turns set pending = 0, outcome = ?1, ended_seq = ?2,
-        live = case state when 'running' then 1 else 0 end,
-        state = case state when 'queued' then 'ended' else state end
-      where id = ?3 returning held, usd_held, state, epoch, caller_turn`),
-    endTurn: db.prepare(`${ended} ended_seq = coalesce(ended_seq, ?2)
-      where id = ?3 returning held, tokens_below, usd_held, usd_below, caller_turn`),
-    endBoth: db.prepare(`${ended} ended_seq = ?2, pending = 0, outcome = ?4
-      where id = ?3 returning held, tokens_below, usd_held, usd_below, caller_turn`),
-    tokens: db.prepare(
-      'update turns set tokens_below = tokens_below + ? where id = ? returning state, held, caller_turn',
-    ),
-    money: db.prepare(
-      'update turns set usd_below = usd_below + ? where id = ? returning state, usd_held as held, caller_turn',
-    ),
-    entry: db.prepare(insert('entries', 'session, n, role, at, text, tokens, sender, turn, has_steps')),
-    summary: db.prepare('update sessions set summary = ?, summary_entries = ? where id = ?'),
-    wait: db.prepare(`${insert('waits', 'waiter, target, turn, until')}
-      on conflict do update set until = max(until, excluded.until)`),
-    endWaits: db.prepare('delete from waits where waiter = ? and turn = ?'),
-    endWait: db.prepare('delete from waits where waiter = ? and target = ? and turn = ?'),
-    traced: db.prepare(`${insert('traced', 'session, key, ended')}
-      on conflict do update set ended = max(ended, excluded.ended)`),
-    notice: db.prepare(insert('notices', 'session, seq, about, text')),
-    giveNotices: db.prepare('delete from notices where session = ? and seq <= ?'),
-    dropNotices: db.prepare(
-      `delete from notices where session = ?1 and seq <=
-        (select seq from notices where session = ?1 order by seq desc limit 1 offset ?2)`,
-    ),
-    indexEntries: (session: string, count: number) => indexEntries(db, session, count),
-    mail: prepareMailWrites(db),
-    wake: prepareWakeWrites(db),
-  }
-}
-export type Writes = ReturnType<typeof prepareWrites>
+import type { Writes } from './write-statements.ts'
 
 /** What the other events of the same transaction say, so that one row is written once. */
 type Batch = {
@@ -89,15 +20,45 @@ type Batch = {
   /** Only calls with a budget hold tokens or money; without one, no row has to change. */
   tokens: Held
   money: Held
+  /** What becomes of turns that open in this batch: written with their opening. */
+  ahead: Ahead
 }
 
-/** Applies one transaction's events; `seq` is the number of the last of them. */
+/** `seq` is the number of the last of its events. */
+export type Transaction = {
+  seq: number
+  at: Millis
+  events: readonly Event[]
+  sessions?: ReadonlySet<string>
+}
+
+const listSessions = ({ events, sessions }: Pick<Transaction, 'events' | 'sessions'>): ReadonlySet<string> =>
+  sessions ?? new Set(events.map(({ session }) => session))
+
+/** Applies one transaction's events. */
 export function applyAll(
   writes: Writes,
-  { seq: last, at }: { seq: number; at: Millis },
+  { seq, at }: Pick<Transaction, 'seq' | 'at'>,
   events: readonly Event[],
-  sessions: ReadonlySet<string> = new Set(events.map(({ session }) => session)),
+  sessions?: ReadonlySet<string>,
 ): void {
+  const row = { seq, at, events, ...(sessions === undefined ? {} : { sessions }) }
+  for (const session of listSessions(row)) writes.timeline.run(session, seq)
+  foldRow(writes, row, nothingAhead)
+}
+
+/** The same for many that were decided one after another, with fewer statements. */
+export function applyBatch(writes: Writes, rows: readonly Transaction[]): void {
+  const ahead = lookAhead(rows)
+  const timelines: (string | number)[] = []
+  for (const row of rows) {
+    for (const session of listSessions(row)) timelines.push(session, row.seq)
+    foldRow(writes, row, ahead)
+  }
+  insertPairs(writes.timeline, writes.timelines, timelines)
+}
+
+function foldRow(writes: Writes, { seq: last, at, events }: Transaction, ahead: Ahead): void {
   const batch: Batch = {
     at,
     made: new Set(),
@@ -106,6 +67,7 @@ export function applyAll(
     turnsEnded: new Set(),
     tokens: new Map(),
     money: new Map(),
+    ahead,
   }
   const first = last - events.length + 1
   let seq = first
@@ -116,7 +78,6 @@ export function applyAll(
     else if (event.type === 'turn.ended' && event.turn !== null) batch.turnsEnded.add(event.turn)
     seq += 1
   }
-  for (const session of sessions) writes.timeline.run(session, last)
   seq = first
   for (const event of events) {
     const fold = folds[event.type] as Fold<EventType>
@@ -183,8 +144,8 @@ const folds: { readonly [T in EventType]: Fold<T> } = {
   'message.answered': foldMail,
   'message.declined': foldMail,
   'message.died': foldMail,
-  'turn.started': (writes, { turn, node, epoch, deadline }, _seq, { started }) => {
-    if (turn !== null && started.has(turn)) writes.start.run(node, epoch, deadline, turn)
+  'turn.started': (writes, { turn, node, epoch, deadline }, _seq, { started, ahead }) => {
+    if (turn !== null && started.has(turn) && !ahead.has(turn)) writes.start.run(node, epoch, deadline, turn)
   },
   'turn.cancelled': (writes, event) => writes.cancel.run(event.outcome, event.turn),
   'turn.suspended': () => undefined, // Only why it was left: the node's lease says who may take it.
@@ -228,6 +189,11 @@ function sendMessage(writes: Writes, batch: Batch, event: OpeningMessage, seq: n
   writes.revive.run(session)
   if (turn === null) return
   if (notices !== undefined) writes.giveNotices.run(session, notices.upTo)
+  const fate = batch.ahead.get(turn)
+  if (fate !== undefined) {
+    const whole = describeFate(fate, event.deadline ?? 0, false)
+    return void writes.messageWhole.run(turn, session, flow, batch.at, seq, ...whole)
+  }
   const { state, node, epoch, until } = takeStart(batch, turn, event.deadline ?? 0)
   writes.message.run(turn, session, flow, state, 1, batch.at, seq, node, epoch, until)
 }
@@ -239,9 +205,16 @@ function openCall(writes: Writes, event: EventOf<'call.opened'>, seq: number, ba
   const held = event.grant.tokensMax ?? 0
   const money = event.grant.nanoUsdMax ?? 0
   const made = batch.made.has(target)
-  const { state, node, epoch, until } = takeStart(batch, id)
-  const call = [session, turn, 1, event.background ? 1 : 0, deadline, key, made ? 1 : 0, held, money]
-  writes.call.run(id, target, flow, state, 1, batch.at, seq, node, epoch, until, ...call)
+  const fate = batch.ahead.get(id)
+  const background = event.background ? 1 : 0
+  if (fate === undefined) {
+    const { state, node, epoch, until } = takeStart(batch, id)
+    const call = [session, turn, 1, background, deadline, key, made ? 1 : 0, held, money]
+    writes.call.run(id, target, flow, state, 1, batch.at, seq, node, epoch, until, ...call)
+  } else {
+    const call = [session, turn, background, deadline, key, made ? 1 : 0]
+    writes.callWhole.run(id, target, flow, batch.at, seq, ...call, ...describeFate(fate, 0, true))
+  }
   if (notices !== undefined) writes.giveNotices.run(target, notices.upTo)
   if (held > 0) add(batch.tokens, turn, held)
   if (money > 0) add(batch.money, turn, money)
@@ -251,8 +224,8 @@ function openCall(writes: Writes, event: EventOf<'call.opened'>, seq: number, ba
 /** R7: a call that ends before its turn started gives its tokens back at once, others when it has stopped. */
 function endCall(writes: Writes, event: EventOf<'call.ended'>, seq: number, batch: Batch): void {
   const turn = toTurnId(event.call)
-  // Written together with its turn's end.
-  if (batch.turnsEnded.has(turn)) return
+  // Written together with its turn's end, or with its opening.
+  if (batch.turnsEnded.has(turn) || batch.ahead.has(turn)) return
   const row = writes.endCall.get(event.outcome, seq, turn) as
     | { held: number; usd_held: number; state: string; epoch: number; caller_turn: string }
     | undefined
@@ -272,6 +245,23 @@ function endStep(writes: Writes, event: EventOf<'step.ended'>): void {
 
 function endTurn(writes: Writes, event: EventOf<'turn.ended'>, seq: number, batch: Batch): void {
   assert(event.turn !== null, 'a turn ends itself')
+  // Nothing was held for one that is written as a whole, and it waits for nobody.
+  if (!batch.ahead.has(event.turn)) settleTurn(writes, { ...event, turn: event.turn }, seq, batch)
+  if (event.entry === null) return
+  const { session, turn } = event
+  const { n, asked, askedTokens, from, startedAt, answered, answeredTokens } = event.entry
+  const hasSteps = event.toolCalls.length > 0 ? 1 : 0
+  writes.entry.run(session, n, 'user', startedAt, asked, askedTokens, from, turn, 0)
+  writes.entry.run(session, n + 1, 'assistant', batch.at, answered, answeredTokens, null, turn, hasSteps)
+  writes.indexEntries(session, n + 1)
+}
+
+function settleTurn(
+  writes: Writes,
+  event: EventOf<'turn.ended'> & { turn: string },
+  seq: number,
+  batch: Batch,
+): void {
   const call = batch.ended.get(event.turn)
   const { nanoUsd = 0, plan = 0, unpriced = null } = event.spent ?? {}
   const row = (call === undefined ? writes.endTurn : writes.endBoth).get(
@@ -289,11 +279,4 @@ function endTurn(writes: Writes, event: EventOf<'turn.ended'>, seq: number, batc
   if (row.caller_turn !== null && row.usd_held > 0)
     add(batch.money, row.caller_turn, nanoUsd + row.usd_below - row.usd_held, true)
   writes.endWaits.run(event.session, event.turn)
-  if (event.entry === null) return
-  const { session, turn } = event
-  const { n, asked, askedTokens, from, startedAt, answered, answeredTokens } = event.entry
-  const hasSteps = event.toolCalls.length > 0 ? 1 : 0
-  writes.entry.run(session, n, 'user', startedAt, asked, askedTokens, from, turn, 0)
-  writes.entry.run(session, n + 1, 'assistant', batch.at, answered, answeredTokens, null, turn, hasSteps)
-  writes.indexEntries(session, n + 1)
 }

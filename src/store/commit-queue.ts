@@ -3,46 +3,27 @@
  * drained: one fsync serves all that were waiting.
  * R1: works run alone, so facts cannot change between check and append. R2: answers, refusals and throws
  * alike are delivered after the commit, because a refusal may rest on a neighbour that was not yet durable.
- * R10: views are folded in the transaction that appends.
+ * R10: the log is written in the commit; the views follow (`behind.ts`), and no fact is read from one that lags.
  */
 import { AppendFault, NeedsKeys } from '../runtime/kernel/store-port.ts'
-import type { Cleaner, Hint, Key, Tx } from '../runtime/kernel/store-port.ts'
+import type { Hint, Key, Tx } from '../runtime/kernel/store-port.ts'
 import assert from 'node:assert/strict'
 import type { Event } from '../model/event.ts'
-import type { Millis, SessionId } from '../model/id.ts'
-import type { StoreHealth } from '../runtime/kernel/store-health.ts'
-import { applyAll } from './apply.ts'
+import type { SessionId } from '../model/id.ts'
+import { Behind } from './behind.ts'
 import { StoreFault } from './directory.ts'
 import { isDiskFault } from './disk-fault.ts'
 import { createTx, need, type Reading } from './facts.ts'
-import { collectHints } from './hints.ts'
-import { findLastSeq } from './log-row.ts'
+import { collectHints, tellAll } from './hints.ts'
+import { findLastSeq, serialise } from './log-row.ts'
+import type { Live } from './live.ts'
 import { trackDisk, type Outage } from './outage.ts'
-import { WorkQueue } from './work-queue.ts'
+import type { QueueOptions } from './queue-options.ts'
+import { WorkQueue, type Job, type Settled } from './work-queue.ts'
 import { createWriter, reopenWriter, type OpenFiles, type Writer } from './writer.ts'
 
 const worksPerGroupMax = 256
 const rerunsMax = 5
-
-type Job = {
-  keys: readonly Key[]
-  /** What is known of the texts that it appends, once they were looked at. */
-  known: unknown
-  work: (tx: Tx) => Promise<unknown>
-  resolve: (value: unknown) => void
-  reject: (error: unknown) => void
-}
-type Settled = { job: Job; ok: boolean; value: unknown }
-
-export type QueueOptions = {
-  now: () => Millis
-  /** Time that only passes, for pauses between tries. */
-  elapsed: () => Millis
-  /** Asked before the log, the views and the hints see an event. */
-  cleaner: Cleaner
-  /** Called once for each change. */
-  onHealth: (health: StoreHealth) => void
-}
 
 export class CommitQueue {
   writer: Writer
@@ -53,6 +34,10 @@ export class CommitQueue {
   readonly #files: OpenFiles
   readonly #options: QueueOptions
   readonly #jobs = new WorkQueue<Job>()
+  readonly behind = new Behind(() => this.writer)
+  /** Called when the group that runs is done. */
+  #waiting: (() => void)[] = []
+  #following = false
   #draining = false
   #scheduled = false
   #inWork = false
@@ -118,9 +103,8 @@ export class CommitQueue {
         current = settled.length < worksPerGroupMax ? this.#jobs.take() : undefined
       }
       clearImmediate(watch)
-      this.writer.commit.run()
-      this.#files.file?.check()
-      this.commits += 1
+      this.behind.foldLong()
+      this.#commit()
       this.outage.end()
     } catch (cause) {
       this.seq = durable
@@ -131,6 +115,7 @@ export class CommitQueue {
       return
     } finally {
       this.#draining = false
+      for (const go of this.#waiting.splice(0)) go()
     }
     this.#jobs.endRound()
     this.#deliver(settled, hints)
@@ -143,20 +128,12 @@ export class CommitQueue {
       if (ok) job.resolve(value)
       else job.reject(value)
     }
-    if (hints.length === 0) return
-    for (const listener of this.listeners) {
-      try {
-        listener(hints)
-      } catch (fault) {
-        // A listener must not keep the others, or the next group, from going on.
-        process.emitWarning(fault instanceof Error ? fault : String(fault))
-      }
-    }
+    if (hints.length > 0) tellAll(this.listeners, hints)
   }
 
   /** What one work appends cannot be written: the group is undone, and the others run again without it. */
   #rerunWithout(job: Job, others: readonly Job[], cause: AppendFault): void {
-    this.writer.db.exec('rollback')
+    this.#rollBack()
     for (const other of others) this.#jobs.push(other)
     job.reject(cause)
     setImmediate(() => this.#schedule())
@@ -165,13 +142,72 @@ export class CommitQueue {
   /** The disk failed: this group may be lost, so all is rejected. The next work tries again after a pause. */
   #failGroup(cause: unknown, jobs: readonly Job[]): void {
     const fault = this.outage.begin(cause instanceof AppendFault ? cause.cause : cause)
+    this.#rollBack()
+    for (const job of jobs) job.reject(fault)
+  }
+
+  /** What was decided is undone: the log and the views say what is true. */
+  #rollBack(): void {
     this.#writing = false
+    this.behind.undo()
     try {
       if (this.writer.db.isTransaction) this.writer.db.exec('rollback')
     } catch {
       // A new connection is made before anything is written again, and what this one had begun goes with it.
     }
-    for (const job of jobs) job.reject(fault)
+  }
+
+  #commit(): void {
+    this.writer.commit.run()
+    this.#files.file?.check()
+    this.commits += 1
+    this.behind.commit()
+    this.#followLater()
+  }
+
+  /** Soon the views follow by themselves, so that whoever looks at the file finds them. */
+  #followLater(): void {
+    if (this.#following || !this.behind.isBehind()) return
+    this.#following = true
+    this.#options.later?.(() => {
+      this.#following = false
+      if (!this.#closed) void this.catchUp()
+    })
+  }
+
+  /**
+   * Before a read outside a transaction: whatever is committed is in the views then. Where another connection
+   * reads, that is after the group that runs now.
+   */
+  catchUp(): Promise<void> | null {
+    if (!this.behind.isBehind()) return null
+    if (this.#draining && this.#files.reader !== this.writer.db)
+      return new Promise<void>((resolve) => this.#waiting.push(resolve)).then(() => this.catchUp()?.then())
+    this.catchUpHere()
+    return null
+  }
+
+  /** What is in memory, where all of it is committed. */
+  known = (): Live | null => (this.#draining ? null : this.behind.live)
+
+  /** The same for whoever reads with the connection that writes, also in the middle of a group. */
+  catchUpHere(): void {
+    if (this.behind.isEmpty()) return
+    if (this.#draining) this.behind.fold()
+    else this.#foldAlone()
+  }
+
+  /** While the disk fails the views stay as they are, and reading goes on. */
+  #foldAlone(): void {
+    if (!this.outage.isOver()) return
+    try {
+      this.writer.begin.run()
+      this.behind.fold()
+      this.#commit()
+    } catch (cause) {
+      this.outage.begin(cause instanceof AppendFault ? cause.cause : cause)
+      this.#rollBack()
+    }
   }
 
   /** After a fault: a new connection, if the disk takes what is written. The log says how far it came. */
@@ -179,6 +215,7 @@ export class CommitQueue {
     if (this.outage.isOver()) return this.seq
     const { file, onDamage } = this.#files
     if (file !== null) this.writer = reopenWriter(file, this.writer, onDamage)
+    this.behind.reload(this.writer.db)
     return (this.seq = findLastSeq(this.writer.db))
   }
 
@@ -188,7 +225,7 @@ export class CommitQueue {
     for (let rerun = 0; ; rerun += 1) {
       const events: Event[] = []
       const held = rerun > rerunsMax ? null : keys
-      const reading: Reading = { sql: this.writer.facts, now: Math.floor(this.#options.now()), held }
+      const reading = this.behind.read(Math.floor(this.#options.now()), held)
       try {
         this.#inWork = true
         const value = await job.work(createTx(reading, events))
@@ -207,7 +244,7 @@ export class CommitQueue {
           keys = new Set([...keys, ...error.keys])
           continue
         }
-        if (error instanceof AppendFault && this.#writing) throw error
+        if (error instanceof AppendFault && (this.#writing || this.behind.broken)) throw error
         return { job, ok: false, value: error }
       }
     }
@@ -250,19 +287,11 @@ export class CommitQueue {
     try {
       this.seq += events.length
       this.writer.log.run(this.seq, at, text)
-      applyAll(this.writer.writes, { seq: this.seq, at }, events, sessions)
+      this.behind.append({ seq: this.seq, at, events, sessions }, text.length)
     } catch (cause) {
       throw new AppendFault(`an event could not be recorded (${(cause as Error).message})`, { cause })
     }
     this.#writing = false
     collectHints(events, { first: this.seq - events.length + 1, at }, hints)
-  }
-}
-
-export function serialise(events: readonly Event[]): string {
-  try {
-    return JSON.stringify(events)
-  } catch (cause) {
-    throw new AppendFault(`an event is not JSON (${(cause as Error).message})`, { cause })
   }
 }

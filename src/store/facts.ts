@@ -2,18 +2,25 @@
 import type { Event } from '../model/event.ts'
 import type { Notices } from '../model/event-parts.ts'
 import type { Activation, BelowRow, Hop, MessageFacts, OpenFacts } from '../model/facts.ts'
-import type { QuestionFacts, SendFacts, SessionFacts, TurnFacts } from '../model/facts.ts'
-import type { MessageId, Millis, SessionId, TurnId } from '../model/id.ts'
+import type { QuestionFacts, SendFacts, SessionFacts, TurnFacts, TurnRow } from '../model/facts.ts'
+import type { CallId, MessageId, Millis, SessionId, TurnId } from '../model/id.ts'
 import { noticesShownMax } from '../model/limits.ts'
 import type { ClientFacts } from '../model/presence.ts'
 import { isWaiting, idSuffix } from '../model/mail.ts'
 import { type Key, NeedsKeys, type Tx } from '../runtime/kernel/store-port.ts'
 import type { FactStatements } from './fact-statements.ts'
 import { acceptedWith, readCounts, readMessage, waitingIn } from './mail.ts'
+import type { Live } from './live.ts'
 import { type RawArray, sessionAt, sessionColumns, turnAt, turnColumns } from './rows.ts'
 
 /** What a transaction reads with. `held` null is the global key. */
-export type Reading = { sql: FactStatements; now: Millis; held: ReadonlySet<string> | null }
+export type Reading = {
+  readonly sql: FactStatements
+  now: Millis
+  held: ReadonlySet<string> | null
+  /** Asked before the views, where they may be behind; `sql` then brings them up to date. */
+  live?: Live
+}
 
 /** On both sides: after the wall clock was set back, what lies an hour ahead is not of the last minute. */
 const minuteMs = 60_000
@@ -23,7 +30,6 @@ const sessionWidth = sessionColumns.length
 
 /** The facts that one work may read, and where its events wait until it returns. */
 export function createTx(reading: Reading, events: Event[]): Tx {
-  const { sql } = reading
   const needSession = (id: string): void => need(reading, [`session:${id}`])
   return {
     now: reading.now,
@@ -35,43 +41,43 @@ export function createTx(reading: Reading, events: Event[]): Tx {
     question: async (id) => questionFacts(reading, id),
     async permitted(session, tool) {
       needSession(session)
-      return sql.permission.get(session, tool) !== undefined
+      return reading.sql.permission.get(session, tool) !== undefined
     },
     async seen(session, flow) {
       needSession(session)
-      return sql.seen.get(flow) !== undefined
+      return reading.sql.seen.get(flow) !== undefined
     },
     notices: async (session) => noticeFacts(reading, session),
     async traced(session, key) {
       needSession(session)
-      const raw = sql.traced.get(session, key) as RawArray | undefined
+      const raw = reading.sql.traced.get(session, key) as RawArray | undefined
       return raw === undefined ? null : raw[0] === 1 ? 'ended' : 'begun'
     },
     async announced(session, messages) {
       needSession(session)
-      return new Set(messages.filter((id) => sql.announced.get(session, id) !== undefined))
+      return new Set(messages.filter((id) => reading.sql.announced.get(session, id) !== undefined))
     },
     async client(session) {
       needSession(session)
-      return readClient(sql.client.get(session) as RawArray | undefined)
+      return readClient(reading.sql.client.get(session) as RawArray | undefined)
     },
     async woken(session, since) {
       needSession(session)
-      return Number((sql.woken.get(session, since) as RawArray | undefined)?.[0] ?? 0)
+      return Number((reading.sql.woken.get(session, since) as RawArray | undefined)?.[0] ?? 0)
     },
     message: async (id) => messageFacts(reading, id),
     async inbox(id, ask) {
       needSession(id)
-      return waitingIn(sql.mail, id, ask)
+      return waitingIn(reading.sql.mail, id, ask)
     },
     async accepted(act) {
-      const facts = acceptedWith(sql.mail, act)
+      const facts = acceptedWith(reading.sql.mail, act)
       if (facts !== null) need(reading, listGuards(facts.id, facts))
       return facts
     },
     async mail(id) {
       needSession(id)
-      return readCounts(sql.mail, id)
+      return readCounts(reading.sql.mail, id)
     },
     below: async (turn) => belowFacts(reading, turn),
     append: (...more) => {
@@ -95,6 +101,7 @@ export function need({ held }: Pick<Reading, 'held'>, keys: readonly Key[]): voi
 /** The newest notices that no turn was given, oldest first; null where there are none. */
 function noticeFacts(reading: Reading, session: SessionId): Notices | null {
   need(reading, [`session:${session}`])
+  if (reading.live?.hasSession(session) === true) return null
   const rows = reading.sql.notices.all(session, noticesShownMax) as unknown as RawArray[]
   const [newest] = rows
   if (newest === undefined) return null
@@ -134,6 +141,11 @@ function listGuards(id: MessageId, facts: MessageFacts | null): Key[] {
 }
 
 export function turnFacts(reading: Reading, id: TurnId): TurnFacts | null {
+  const known = reading.live?.turn(id)
+  if (known !== undefined) {
+    need(reading, [`session:${known.turn.session}`])
+    return known
+  }
   const raw = reading.sql.turn.get(id) as RawArray | undefined
   if (raw === undefined) return null
   const turn = turnAt(raw, 0, reading.sql.grants)
@@ -142,6 +154,12 @@ export function turnFacts(reading: Reading, id: TurnId): TurnFacts | null {
 }
 
 function activationFacts(reading: Reading, id: TurnId): Activation | null {
+  const known = reading.live?.activation(id)
+  if (known !== undefined) {
+    const { session, ...activation } = known
+    need(reading, [`session:${session}`])
+    return activation
+  }
   const raw = reading.sql.activation.get(id) as RawArray | undefined
   if (raw === undefined) return null
   need(reading, [`session:${raw[0] as string}`])
@@ -160,6 +178,8 @@ function activationFacts(reading: Reading, id: TurnId): Activation | null {
 
 export function sessionFacts(reading: Reading, id: SessionId): SessionFacts {
   need(reading, [`session:${id}`])
+  const known = reading.live?.session(id, reading.now)
+  if (known !== undefined) return known
   const { sql, now } = reading
   const raw = sql.session.get(id) as RawArray | undefined
   if (raw === undefined) return { session: null, running: null, runnerAlive: false, queued: 0, next: null }
@@ -177,11 +197,16 @@ function openFacts(
   reading: Reading,
   { call, callerTurn, target }: Parameters<Tx['open']>[0],
 ): OpenFacts | null {
+  const known = target === null ? reading.live?.open(callerTurn, reading.now) : undefined
+  if (known !== undefined) {
+    needCaller(reading, known.caller.turn, call)
+    return { ...known, target: null }
+  }
   const { sql, now } = reading
   const raw = sql.open.get(callerTurn, now - minuteMs, now + minuteMs) as RawArray | undefined
   if (raw === undefined) return null
   const caller = { turn: turnAt(raw, 0, sql.grants), session: sessionAt(raw, turnWidth) }
-  need(reading, [`session:${caller.turn.session}`, `flow:${caller.turn.flow}`, `call:${call}`])
+  needCaller(reading, caller.turn, call)
   const at = turnWidth + sessionWidth
   return {
     caller,
@@ -192,6 +217,9 @@ function openFacts(
     target: target === null ? null : targetFacts(reading, target, caller.turn.session),
   }
 }
+
+const needCaller = (reading: Reading, { session, flow }: TurnRow, call: CallId): void =>
+  need(reading, [`session:${session}`, `flow:${flow}`, `call:${call}`])
 
 /** `flow` is the sender's, or that of the message itself where no turn sends it. */
 function sendFacts(

@@ -32,3 +32,14 @@ function makeHint(event: Event, started: ReadonlySet<string | null>): Hint | nul
   if (opensTurn(event) && !started.has(event.turn)) return { kind: 'turn.queued', session: event.session }
   return null
 }
+
+export function tellAll(listeners: Iterable<(hints: readonly Hint[]) => void>, hints: readonly Hint[]): void {
+  for (const listener of listeners) {
+    try {
+      listener(hints)
+    } catch (fault) {
+      // A listener must not keep the others, or the next group, from going on.
+      process.emitWarning(fault instanceof Error ? fault : String(fault))
+    }
+  }
+}

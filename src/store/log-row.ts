@@ -5,6 +5,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { DamagedRow } from '../model/damaged-row.ts'
 import type { Event, StoredEvent } from '../model/event.ts'
+import { AppendFault } from '../runtime/kernel/store-port.ts'
 
 export type LogRow = { seq: number; at: number; events: string }
 type OnDamage = (fault: DamagedRow) => void
@@ -27,6 +28,14 @@ export function parseEvents({ seq, events }: LogRow, flow: string | null = null)
 /** `seq` of a row is the number of its last event. */
 export const numberEvents = ({ seq, at }: Omit<LogRow, 'events'>, events: readonly Event[]): StoredEvent[] =>
   events.map((event, index) => ({ seq: seq - events.length + index + 1, at, event }))
+
+export function serialise(events: readonly Event[]): string {
+  try {
+    return JSON.stringify(events)
+  } catch (cause) {
+    throw new AppendFault(`an event is not JSON (${(cause as Error).message})`, { cause })
+  }
+}
 
 const watchers = new WeakMap<DatabaseSync, OnDamage>()
 

@@ -1,6 +1,6 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
-import { prepareWrites } from './apply.ts'
+import { prepareWrites } from './write-statements.ts'
 import { selectEntries } from './entries.ts'
 import { prepareFacts } from './fact-statements.ts'
 import { prepareLists } from './lists.ts'

@@ -1,6 +1,7 @@
 /** Derives the views of a log again, in one transaction: after a crash they are as they were. */
 import type { DatabaseSync } from 'node:sqlite'
-import { applyAll, prepareWrites, type Writes } from './apply.ts'
+import { applyAll } from './apply.ts'
+import { prepareWrites, type Writes } from './write-statements.ts'
 import { openDatabase, ownDirectory, placeFault, StoreFault } from './directory.ts'
 import { findFlow, parseEvents, type LogRow } from './log-row.ts'
 import { differences, emptyDatabase, emptyViews, visitRows, type Watched } from './rebuild.ts'

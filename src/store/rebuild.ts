@@ -3,11 +3,13 @@
  * with the functions that fold live.
  */
 import { DatabaseSync } from 'node:sqlite'
-import { applyAll, prepareWrites } from './apply.ts'
+import { applyAll } from './apply.ts'
+import { prepareWrites } from './write-statements.ts'
 import { clearKeywordIndex } from './keyword-index.ts'
 import { listRows, parseEvents, type LogRow } from './log-row.ts'
 import { nextRound } from '../runtime/kernel/next-round.ts'
 import { migrations, viewTables } from './schema.ts'
+import { foldedUpTo, prepareMark } from './tail.ts'
 
 /** Empties the views and folds the log again, in one transaction: after a throw they are as they were. */
 export function rebuild(db: DatabaseSync): void {
@@ -25,6 +27,8 @@ export function rebuild(db: DatabaseSync): void {
 export function emptyViews(db: DatabaseSync): void {
   for (const table of viewTables) db.exec(`delete from ${table}`)
   clearKeywordIndex(db)
+  // What is folded next is all of it.
+  if (foldedUpTo(db) !== null) prepareMark(db).run(null)
 }
 
 /** Folds the log into a second database in memory and compares them, table by table and row by row. */

@@ -177,6 +177,12 @@ alter table turns add column usd_held integer not null default 0;
 alter table turns add column usd_below integer not null default 0;
 `
 
+/** How far the views are behind the log: the number of the last event that they have, null where they have all. */
+const ninth = `
+create table folded (seq integer) strict;
+insert into folded values (null);
+`
+
 /** Applied in order; `user_version` counts those applied. Never edit a released one: add another. */
 export const migrations: readonly string[] = [
   `${first}\n${keywordSchema}`,
@@ -187,6 +193,7 @@ export const migrations: readonly string[] = [
   sixth,
   seventh,
   eighth,
+  ninth,
 ]
 
 /** What `rebuild` empties and folds again. */

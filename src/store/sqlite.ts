@@ -1,10 +1,11 @@
 /** The store inside the process: a log and its views in one SQLite file. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { DamagedRow } from '../model/damaged-row.ts'
-import type { Millis } from '../model/id.ts'
+import type { Millis, SessionId, TurnId } from '../model/id.ts'
 import type { Lists } from '../runtime/kernel/lists-port.ts'
 import type { Cleaner, Due, EventPage, Store } from '../runtime/kernel/store-port.ts'
-import { CommitQueue, type QueueOptions } from './commit-queue.ts'
+import { CommitQueue } from './commit-queue.ts'
+import type { QueueOptions } from './queue-options.ts'
 import { selectEntriesGently } from './entries.ts'
 import { prepareFacts } from './fact-statements.ts'
 import { sessionFacts, turnFacts, type Reading } from './facts.ts'
@@ -27,7 +28,8 @@ export type OpenStore = Store & {
   readonly commits: () => number
 }
 
-export type SqliteStore = OpenStore
+/** `logDb` is the same connection as `db`, of whose tables only the log is up to date. */
+export type SqliteStore = OpenStore & { readonly logDb: DatabaseSync }
 
 /** Where nothing has to be taken out of events. */
 export const cleanAlready: Cleaner = { clean: () => null, inspect: () => Promise.resolve(null) }
@@ -43,43 +45,79 @@ export function sqliteStore({ directory, onDamage = () => undefined, ...given }:
   const { reader } = files
   const committed = reader === files.db ? queue.writer.facts : prepareFacts(reader)
   const reading = (): Reading => ({ sql: committed, now: now(), held: null })
-  const reads = prepareReads(reader)
+  const logged = prepareReads(reader)
+  const reads = afterAll(logged, queue)
+  const turnNow = after(async (id: TurnId) => turnFacts(reading(), id)?.turn ?? null, queue)
+  const sessionNow = after(async (id: SessionId) => sessionFacts(reading(), id), queue)
+  const entriesNow = after(
+    (...asked: Parameters<Store['entries']>) => selectEntriesGently(reader, ...asked),
+    queue,
+  )
   let closing: Promise<void> | null = null
   const close = async (): Promise<void> => {
     await queue.drain()
+    queue.catchUpHere()
     if (reader !== queue.writer.db) reader.close()
     queue.writer.db.close()
     files.release()
   }
   return {
     ...reads,
-    event: async (seq) => (seq > queue.seq ? null : reads.event(seq)),
-    read: async (after, filter, limit) => {
-      const page = await reads.read(after, filter, limit)
+    event: async (seq) => (seq > queue.seq ? null : logged.event(seq)),
+    read: async (from, filter, limit) => {
+      // Only whose events they are stands in a view.
+      const page = await (filter.sessions === undefined ? logged : reads).read(from, filter, limit)
       return queue.outage.isOver() ? page : cutPage(page, queue.seq)
     },
     // Nothing can be done about it, and what opened it may not be in the log.
     due: async (...given) => (queue.outage.isOver() ? reads.due(...given) : nothingDue),
-    lists: prepareLists(reader),
+    lists: afterLists(prepareLists(reader), queue),
     get db() {
+      queue.catchUpHere()
+      return queue.writer.db
+    },
+    get logDb() {
       return queue.writer.db
     },
     commits: () => queue.commits,
     lastSeq: () => queue.seq,
     health: () => queue.outage.health(),
     transact: (keys, work) => queue.transact(keys, work),
-    turn: async (id) => turnFacts(reading(), id)?.turn ?? null,
-    sessionFacts: async (id) => sessionFacts(reading(), id),
-    entries: (session, select) => selectEntriesGently(reader, session, select),
+    turn: async (id) => queue.known()?.turn(id)?.turn ?? turnNow(id),
+    session: async (id) => queue.known()?.row(id) ?? reads.session(id),
+    sessionFacts: async (id) => queue.known()?.session(id, now()) ?? sessionNow(id),
+    entries: entriesNow,
     onHint(listener) {
       queue.listeners.add(listener)
       return () => queue.listeners.delete(listener)
     },
-    heartbeat: (node, ttlMs) =>
-      queue.transact([], async () => void queue.writer.heartbeat.run(node, now() + ttlMs)),
+    heartbeat: (node, ttlMs) => queue.transact([], async () => queue.behind.beat(node, now() + ttlMs)),
     close: () => (closing ??= close()),
   }
 }
+
+type Follower = Pick<CommitQueue, 'catchUp'>
+
+/** Views may be behind the log: a read of them waits until they have what is committed. */
+const after =
+  <Given extends unknown[], Found>(read: (...given: Given) => Promise<Found>, queue: Follower) =>
+  async (...given: Given): Promise<Found> => {
+    const follows = queue.catchUp()
+    if (follows !== null) await follows
+    return read(...given)
+  }
+
+type Asked = Record<string, (...given: never[]) => Promise<unknown>>
+
+const afterAll = <T extends object>(reads: T, queue: Follower): T =>
+  Object.fromEntries(
+    Object.entries(reads as Asked).map(([name, read]) => [name, after(read, queue)]),
+  ) as unknown as T
+
+const afterLists = ({ mail, ...lists }: Lists, queue: Follower): Lists => ({
+  ...afterAll(lists, queue),
+  mail: afterAll(mail, queue),
+})
 
 /**
  * R2: a commit that reported a fault may be there all the same, and may be lost with the machine. Until that is

@@ -2,7 +2,18 @@
  * Works that wait for the writer, in the order in which they came. One that is held keeps its place: those
  * that name one of its keys wait behind it, and the others pass.
  */
-import type { Key } from '../runtime/kernel/store-port.ts'
+import type { Key, Tx } from '../runtime/kernel/store-port.ts'
+
+export type Job = {
+  keys: readonly Key[]
+  /** What is known of the texts that it appends, once they were looked at. */
+  known: unknown
+  work: (tx: Tx) => Promise<unknown>
+  resolve: (value: unknown) => void
+  reject: (error: unknown) => void
+}
+/** What became of it, told when it is durable. */
+export type Settled = { job: Job; ok: boolean; value: unknown }
 
 export class WorkQueue<Work extends { keys: readonly Key[] }> {
   #works: Work[] = []

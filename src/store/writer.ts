@@ -4,11 +4,12 @@
  */
 import { DatabaseSync } from 'node:sqlite'
 import type { DamagedRow } from '../model/damaged-row.ts'
-import { prepareWrites } from './apply.ts'
+import { prepareWrites } from './write-statements.ts'
 import { connect, openDatabase, ownDirectory, placeFault, StoreFault } from './directory.ts'
 import { FileGone, fileIdentity, probeDisk } from './disk-fault.ts'
 import { prepareFacts } from './fact-statements.ts'
 import { watchRows } from './log-row.ts'
+import { foldTail, prepareMark } from './tail.ts'
 import { viewsProblem } from './views-belong.ts'
 
 export type OpenFiles = {
@@ -34,6 +35,7 @@ export function openFiles(directory: string, onDamage: OpenFiles['onDamage']): O
     opened.push(reader)
     watchRows(db, onDamage)
     watchRows(reader, onDamage)
+    foldTail(db)
     const problem = viewsProblem(reader)
     if (problem !== null)
       throw new StoreFault(
@@ -56,6 +58,9 @@ export const createWriter = (db: DatabaseSync) => ({
   db,
   facts: prepareFacts(db),
   writes: prepareWrites(db),
+  mark: prepareMark(db),
+  hasTurn: db.prepare('select 1 from turns where id = ?'),
+  hasSession: db.prepare('select 1 from sessions where id = ?'),
   begin: db.prepare('begin immediate'),
   commit: db.prepare('commit'),
   log: db.prepare('insert into log (seq, at, events) values (?, ?, ?)'),

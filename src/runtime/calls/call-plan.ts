@@ -212,16 +212,16 @@ export const emptyManifest: Manifest = {
 export function describeRequest(request: CallRequest): Json {
   const { maxContextTokens, timeoutMs, maxIterations, maxTokens, maxUsd, allowedTools, nested, context } =
     request
-  return JSON.parse(
-    JSON.stringify({
-      maxContextTokens,
-      timeoutMs,
-      maxIterations,
-      maxTokens,
-      maxUsd,
-      allowedTools,
-      nested,
-      context,
-    }),
-  ) as Json
+  const asked = {
+    maxContextTokens,
+    timeoutMs,
+    maxIterations,
+    maxTokens,
+    maxUsd,
+    allowedTools,
+    nested,
+    // Its own fields may be left out too, and a list of it is somebody else's.
+    context: context === null ? null : (JSON.parse(JSON.stringify(context)) as Json),
+  }
+  return Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined)) as Json
 }

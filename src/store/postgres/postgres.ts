@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto'
 import type { DamagedRow } from '../../model/damaged-row.ts'
 import type { Millis } from '../../model/id.ts'
-import type { QueueOptions } from '../commit-queue.ts'
+import type { QueueOptions } from '../queue-options.ts'
 import { StoreFault } from '../directory.ts'
 import { selectEntriesGently } from '../entries.ts'
 import { prepareFacts } from '../fact-statements.ts'

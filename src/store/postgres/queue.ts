@@ -6,7 +6,7 @@
 import type { Event } from '../../model/event.ts'
 import type { Millis } from '../../model/id.ts'
 import { AppendFault, type Hint, type Key, type Tx } from '../../runtime/kernel/store-port.ts'
-import type { QueueOptions } from '../commit-queue.ts'
+import type { QueueOptions } from '../queue-options.ts'
 import { StoreFault } from '../directory.ts'
 import type { Outage } from '../outage.ts'
 import { decideGroup, type Decided, type Settled } from './decide.ts'

@@ -1,0 +1,140 @@
+import fc from 'fast-check'
+import { expect, onTestFinished, test } from 'vitest'
+import type { Event } from '../model/event.ts'
+import type { FlowId, TurnId } from '../model/id.ts'
+import { append, created, node, opened, sent, started, testClock } from '../../test/kits/store.ts'
+import { World } from '../../test/kits/mail-world.ts'
+import type { Tx } from '../runtime/kernel/store-port.ts'
+import { prepareFacts } from './fact-statements.ts'
+import { createTx } from './facts.ts'
+import { Live } from './live.ts'
+import { viewsEqual } from './rebuild.ts'
+import { sqliteStore, type SqliteStore } from './sqlite.ts'
+
+function memory(now = testClock().now): SqliteStore {
+  const store = sqliteStore({ directory: ':memory:', now })
+  onTestFinished(() => store.close())
+  return store
+}
+
+const acts = fc.array(fc.tuple(fc.nat(15), fc.array(fc.nat(1000), { minLength: 4, maxLength: 4 })), {
+  minLength: 5,
+  maxLength: 60,
+  size: 'max',
+})
+
+/** As users speak: each message begins a flow of its own. */
+function ownFlows(): (events: readonly Event[]) => Event[] {
+  const flows = new Map<TurnId | null, FlowId>()
+  return (events) =>
+    events.map((event) => {
+      if (event.type === 'message.sent' && event.turn !== null && event.from === null) {
+        const flow: FlowId = `flow_${event.turn.slice(5)}`
+        flows.set(event.turn, flow)
+        return { ...event, flow }
+      }
+      if (event.type !== 'call.opened') return event
+      const flow = flows.get(event.turn) ?? event.flow
+      flows.set(`turn_${event.call.slice(5)}`, flow)
+      return { ...event, flow }
+    })
+}
+
+/** The facts that are in memory, and the same ones of the views. */
+async function readBoth(live: Live, views: Tx, world: World): Promise<[unknown[], unknown[]]> {
+  const [memory, asked]: [unknown[], unknown[]] = [[], []]
+  const compare = (fact: unknown, same: unknown): void => {
+    if (fact === undefined) return
+    memory.push(fact)
+    asked.push(same)
+  }
+  for (const { id } of world.turns) {
+    const facts = await views.open({ call: 'call_x', callerTurn: id, target: null })
+    const caller = live.open(id, now)
+    compare(live.turn(id), await views.turn(id))
+    compare(caller === undefined ? undefined : { ...caller, target: null }, facts)
+    const { session: _, ...activation } = live.activation(id) ?? { session: null }
+    compare(live.activation(id) === undefined ? undefined : activation, await views.activation(id))
+  }
+  for (const { id } of world.sessions) {
+    compare(live.session(id, now), await views.session(id))
+    compare(live.hasSession(id) ? null : undefined, await views.notices(id))
+  }
+  return [memory, asked]
+}
+
+const now = 1_000_000
+
+test('R10: a fact from memory is the fact of the views, whatever happened before', async () => {
+  let known = 0
+  await fc.assert(
+    fc.asyncProperty(acts, async (chosen) => {
+      const store = memory()
+      const [live, withFlows] = [new Live(), ownFlows()]
+      await store.heartbeat(node, 1e9)
+      live.lease(node, now + 1e9)
+      let chances: number[] = []
+      const world = new World((count) => (chances.shift() ?? 0) % count)
+      for (const [kind, chance] of chosen) {
+        chances = [...chance]
+        const events = withFlows(world.act(kind))
+        if (events.length === 0) continue
+        await append(store, ...events)
+        live.apply({ seq: store.lastSeq(), at: now, events })
+        const views = createTx({ sql: prepareFacts(store.db), now, held: null }, [])
+        const [memory, asked] = await readBoth(live, views, world)
+        expect(memory).toEqual(asked)
+        known += memory.length
+      }
+    }),
+    { numRuns: 60 },
+  )
+  expect(known).toBeGreaterThan(500)
+})
+
+test('R10: views that follow in batches are the fold of the log', async () => {
+  await fc.assert(
+    fc.asyncProperty(acts, fc.array(fc.nat(5), { minLength: 60, maxLength: 60 }), async (chosen, looks) => {
+      const store = memory()
+      const withFlows = ownFlows()
+      let chances: number[] = []
+      const world = new World((count) => (chances.shift() ?? 0) % count)
+      for (const [index, [kind, chance]] of chosen.entries()) {
+        chances = [...chance]
+        const events = withFlows(world.act(kind))
+        if (events.length > 0) await append(store, ...events)
+        // Whoever looks has the views brought up to date, in the middle of whatever goes on.
+        if (looks[index] === 0) await store.turns({ flow: 'flow_1' }, 1)
+      }
+      expect(viewsEqual(store.db)).toEqual({ equal: true, difference: null })
+    }),
+    { numRuns: 100 },
+  )
+})
+
+test('what cannot be folded is refused at once, and not found out when it is in the log for good', async () => {
+  const store = memory()
+  await append(store, created('ses_a'), sent('ses_a', 'turn_a', { flow: 'flow_a' }))
+  await append(store, started('ses_a', 'turn_a'))
+  const again = append(store, created('ses_a'))
+  await expect(again).rejects.toThrow('could not be recorded')
+  const twice = append(store, sent('ses_a', 'turn_a', { flow: 'flow_a' }))
+  await expect(twice).rejects.toThrow('could not be recorded')
+  const unknown = append(store, started('ses_a', 'turn_none'), created('ses_a'))
+  await expect(unknown).rejects.toThrow('could not be recorded')
+  expect(viewsEqual(store.db)).toEqual({ equal: true, difference: null })
+})
+
+test('a call with a budget takes its caller out of memory, so that what it holds is read from the views', () => {
+  const live = new Live()
+  const apply = (...events: Event[]): void => live.apply({ seq: 10, at: 1, events })
+  apply(created('ses_a'), sent('ses_a', 'turn_a', { flow: 'flow_a' }), started('ses_a', 'turn_a'))
+  expect(live.turn('turn_a')).toBeDefined()
+  const call = opened({ from: 'ses_a', in: 'turn_a', call: 'call_b', to: 'ses_b', tokens: 10 })
+  apply({ ...call, flow: 'flow_a' }, created('ses_b', 'ephemeral'))
+  expect([live.turn('turn_a'), live.activation('turn_a'), live.open('turn_a', 1)]).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ])
+})
