@@ -137,3 +137,14 @@ test('a pipe is a script whose lines wait, but a /cancel that comes meanwhile do
     out: expect.stringMatching(/done: tea\nNothing runs here\.\n$/) as unknown,
   })
 })
+
+test('of several lines that are pasted at once none is lost, and what follows the last one is at the prompt', async () => {
+  const { ended, type, says } = person()
+  await says(/slow> /)
+  type('/calls\rone\rtwo\rthr')
+  await says(/No calls yet\.[\s\S]*done: one[\s\S]*done: two/)
+  type('ee\r')
+  await says('done: three')
+  type('/quit\r')
+  expect(await ended).toBe(0)
+})

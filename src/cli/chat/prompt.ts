@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline/promises'
 import { systemClock } from '../../runtime/kernel/system-clock.ts'
 import type { Input } from '../command.ts'
 import { renderControls, type Output } from '../show/terminal.ts'
+import { oneLine } from '../show/width.ts'
 import { startLiveTyping, startPlainTyping, type TypedLine, type Typing } from './typing.ts'
 
 export type Line = { text: string } | 'interrupted' | null
@@ -25,13 +26,27 @@ export type Lines = {
 /** What is typed between prompts is read in another way, so that it does not disturb what is drawn (`live`). */
 export function readTerminal(input: Input, output: Output, live: boolean): Lines {
   const history: string[] = []
+  /** Lines of a text that was pasted at once. */
+  const pasted: string[] = []
   let typing: Typing | null = null
   let unfinished = ''
   return {
-    next(prompt, signal) {
+    async next(prompt, signal) {
+      const text = pasted.shift()
+      if (text !== undefined) {
+        output.write(`${prompt}${oneLine(text)}\n`)
+        return { text }
+      }
       const begun = unfinished
       unfinished = ''
-      return askLine(input, output, prompt, signal, { history, begun })
+      return askLine(input, output, prompt, signal, {
+        history,
+        begun,
+        onMore(lines, rest) {
+          pasted.push(...lines)
+          unfinished = rest
+        },
+      })
     },
     during(prompt, handle) {
       const interrupt = (): void => void process.emit('SIGINT')
@@ -75,14 +90,21 @@ export async function dropTyped(input: Input): Promise<void> {
   input.setRawMode?.(false)
 }
 
+type AskOptions = {
+  history?: string[]
+  /** What was typed already. */
+  begun?: string
+  /** Gets the lines that came together with the first one, and what follows the last of them. */
+  onMore?: (lines: string[], rest: string) => void
+}
+
 /** At a prompt Ctrl-C is a value, because the terminal sends no signal for it. Ctrl-D ends the input. */
 export async function askLine(
   input: Input,
   output: Output,
   prompt: string,
   signal: AbortSignal,
-  /** `begun` is what was typed already. */
-  { history = [], begun = '' }: { history?: string[]; begun?: string } = {},
+  { history = [], begun = '', onMore }: AskOptions = {},
 ): Promise<Line> {
   if (signal.aborted) return null
   const reader = createInterface({
@@ -97,6 +119,8 @@ export async function askLine(
   const end = (): void => resolve(null)
   reader.on('SIGINT', () => resolve('interrupted'))
   reader.on('close', end)
+  const more: string[] = []
+  reader.on('line', (line) => more.push(line))
   reader.on('history', (lines: string[]) => history.splice(0, history.length, ...lines))
   signal.addEventListener('abort', end, { once: true })
   try {
@@ -105,6 +129,7 @@ export async function askLine(
     const line = await Promise.race([answer, promise])
     // The next output begins on a line of its own, as it does after Enter.
     if (line === 'interrupted' || line === null) output.write('\n')
+    else onMore?.(more, reader.line)
     return line
   } finally {
     signal.removeEventListener('abort', end)

@@ -44,24 +44,30 @@ export async function runDemo(input: CommandInput): Promise<number> {
     const next = `The same with your own agents (Claude Code, Codex, OpenCode …): ${program} up`
     const text = `\n${renderReport(report).join('\n')}\n${edge}\n${next}`
     printResult(input, report, text, success ? output : describeEnd(outcome, error))
-    if (live && !signal.aborted) await stayUp(input, served.url, dataDir)
+    if (live && !signal.aborted) await stayUp(input, served.url, place)
     return success ? 0 : 1
   } finally {
     await served.close()
   }
 }
 
-/** Started by npm, the user has no such command of their own yet. */
-const nameProgram = ({ env }: CommandInput): string =>
-  env['npm_execpath'] === undefined ? 'tieline' : 'npx tieline'
+/**
+ * Started by npm, the user has no such command of their own yet. In a clone `npx tieline` would first install the
+ * clone into a cache and build it once more, so there it is the program itself, which runs on any Node.
+ */
+export function nameProgram({ env }: Pick<CommandInput, 'env'>): string {
+  if (env['npm_lifecycle_event'] === 'start') return 'node bin/tieline.js'
+  return env['npm_execpath'] === undefined ? 'tieline' : 'npx tieline'
+}
 
 /** Runs until Ctrl-C. */
-async function stayUp(input: CommandInput, url: string, dataDir: string): Promise<void> {
+async function stayUp(input: CommandInput, url: string, { log, workspace }: Place): Promise<void> {
   const program = nameProgram(input)
-  input.out.write(`The server stays up, so that you can look around:
+  // The planner reads what to build from its directory.
+  input.out.write(`The server stays up, so that you can look around, from another terminal:
   ${url}
-  ${program} tail --data-dir ${dataDir}
-  ${program} chat --data-dir ${dataDir} --agent planner
+  ${program} tail --data-dir ${log}
+  ${program} chat --data-dir ${log} --agent planner --cwd ${workspace}
 Ctrl-C ends it.
 `)
   await waitForInterrupt(input)
