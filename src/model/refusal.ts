@@ -4,7 +4,7 @@ import { jsonHead } from './json-head.ts'
 import { findNearest } from './nearest.ts'
 import { preview } from './text.ts'
 import { turnVariable } from './turn-variable.ts'
-import { explainUntrusted, type UntrustedProject } from './untrusted.ts'
+import { explainUntrusted, whyUntrusted, type UntrustedProject } from './untrusted.ts'
 import { formatUsd } from './money.ts'
 
 const [text, texts, number] = [z.string(), z.array(z.string()), z.number()]
@@ -129,7 +129,9 @@ const words: { [Code in RefusalCode]: (refusal: Extract<Refusal, { code: Code }>
     'Send a message of your own instead.',
   project_untrusted: (r) =>
     `The agent "${r.agent}" stands in ${r.file}, which is not used: ${r.why}. ` +
-    'Tell the user to look at it and to run "tieline trust" in that directory; after that it can be called. ' +
+    (r.why.startsWith(whyUntrusted.broken)
+      ? 'Tell the user to correct it; after that it can be called. '
+      : 'Tell the user to look at it and to run "tieline trust" in that directory; after that it can be called. ') +
     'Go on without it.',
   agent_unknown: (r) =>
     `There is no agent "${r.agent}"${nearestTo(r.agent, r.known)}. ` +
@@ -142,7 +144,8 @@ const words: { [Code in RefusalCode]: (refusal: Extract<Refusal, { code: Code }>
       : `No client has worked at "${r.session}". ` +
         (r.candidates.length === 0
           ? 'No address is registered yet: use the id of a session.'
-          : `Known addresses: ${few(r.candidates)}. Use one of them, or the id of a session.`),
+          : `Known addresses: ${few(r.candidates)}. Use one of them, the whole path of the directory after the @, ` +
+            'or the id of a session.'),
   message_unknown: (r) => `There is no message "${r.message}". List the messages and use one of their ids.`,
   call_unknown: (r) => `There is no call "${r.call}" of yours. Use the call_id that the call returned.`,
   question_unknown: (r) =>

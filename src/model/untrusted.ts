@@ -16,5 +16,9 @@ export const whyUntrusted: Readonly<Record<UntrustedProject['state'], string>> =
   broken: 'it has a mistake',
 }
 
+/** What a person does about it: agreeing again does not correct a mistake. */
+export const cureUntrusted = (state: string): string =>
+  state === 'broken' ? 'correct it' : 'run "tieline trust"'
+
 export const explainUntrusted = ({ state, problem }: UntrustedProject): string =>
   state === 'broken' && problem != null ? `${whyUntrusted.broken}: ${problem}` : whyUntrusted[state]

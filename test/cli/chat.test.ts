@@ -138,7 +138,7 @@ test('a pipe is a script whose lines wait, but a /cancel that comes meanwhile do
   })
 })
 
-test('of several lines that are pasted at once none is lost, and what follows the last one is at the prompt', async () => {
+test('of lines that are pasted at once none is lost, and what follows the last one is at the prompt', async () => {
   const { ended, type, says } = person()
   await says(/slow> /)
   type('/calls\rone\rtwo\rthr')

@@ -20,8 +20,8 @@ test('a message waits in the inbox, is listed for a person, accepted once, and w
   const listed = await cli(place.cwd, 'inbox')
   expect(listed.out).toMatch(
     new RegExp(
-      `^For boss \\(${session}\\): one message waits\\n 1  the user  letter +[\\d.]+s ago\\n` +
-        `    when you have time\\n    tieline accept ${session} `,
+      `^For boss \\(${session}\\): one message waits\\n 1  the user +[\\d.]+s ago\\n` +
+        `    letter\\n    when you have time\\n    tieline accept ${session} `,
     ),
   )
   expect(json<{ id: string }[]>(await cli(place.cwd, 'inbox', session, '--json'))).toMatchObject([
@@ -50,7 +50,9 @@ test('a draft is kept, changed, listed and released; a part of an id that fits n
     out: `plan draft to ${session}\n`,
   })
   expect((await cli(place.cwd, 'inbox', 'me', '--drafts')).out).toMatch(
-    new RegExp(`^the user to boss \\(${session}\\)  plan .*\\n  second\\n +tieline inbox --release plan `),
+    new RegExp(
+      `^the user to boss \\(${session}\\) .*\\n    plan\\n    second\\n +tieline inbox --release plan `,
+    ),
   )
   expect(await cli(place.cwd, 'inbox', '--release', 'plan')).toMatchObject({
     code: 0,

@@ -50,3 +50,10 @@ test('a project here that is not used is named, and one elsewhere is not', () =>
     '/work/web/tieline.toml is not used (new): run "tieline trust".',
   ])
 })
+
+test('agreeing again does not help against a mistake, so it is to be corrected', () => {
+  const broken = project('web', { state: 'broken', problem: 'agents.x.tools: there is no tool "raed"' })
+  expect(renderAgents([], [broken], '/work/web')).toEqual([
+    '/work/web/tieline.toml is not used (broken: agents.x.tools: there is no tool "raed"): correct it.',
+  ])
+})

@@ -1,4 +1,5 @@
 /** `tieline agents`: what can be called from this directory, and why something cannot. */
+import { cureUntrusted } from '../../model/untrusted.ts'
 import type { AgentView } from '../../wire/agents.ts'
 import type { ProjectView } from '../../wire/projects.ts'
 import { printResult, type Command, type CommandInput } from '../command.ts'
@@ -54,7 +55,8 @@ export function renderAgents(
     ...shared.map(({ name, description }) => `${oneLine(name)}  shared  ${oneLine(description)}`.trimEnd()),
     ...unused.map(
       ({ file, state, problem }) =>
-        `${file} is not used (${state}${problem === null ? '' : `: ${oneLine(problem)}`}): run "tieline trust".`,
+        `${file} is not used (${state}${problem === null ? '' : `: ${oneLine(problem)}`}): ` +
+        `${cureUntrusted(state)}.`,
     ),
   ]
 }

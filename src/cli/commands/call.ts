@@ -43,23 +43,25 @@ async function runCall(input: CommandInput): Promise<number> {
   const isJson = input.flags['json'] === true
   try {
     return await withServer(input, async (reached) => {
-      const answer = await openCall(input, reached, caller, call)
+      const place = { client: () => reached.client, isOwn: () => reached.own !== null }
+      const answer = await openCall(input, reached, caller, call).catch(async (error: unknown) => {
+        // A refusal of this call was already shown, like any other end of a call.
+        if (!(error instanceof TielineError) || error.message !== caller.refusal || isJson) throw error
+        const end = { outcome: 'refused', error: error.message } as const
+        printError(input.err, describeFailure(input, agent, end, true))
+        await endRun(input, place, { flow: await findRequest(reached.client, caller), outcome: end.outcome })
+        return null
+      })
+      if (answer === null) return 1
       printResult(input, answer, answer.output)
       const end = { outcome: answer.outcome ?? 'failed', error: answer.errors[0] ?? null }
       if (!answer.success && !isJson)
         printError(input.err, describeFailure(input, answer.agent_name, end, true))
       const flow = await findFlow(reached.client, answer.call_id)
-      const place = { client: () => reached.client, isOwn: () => reached.own !== null }
       await endRun(input, place, { flow, outcome: end.outcome })
       return answer.success ? 0 : 1
     })
   } catch (error) {
-    // A refusal of this call was already shown, like any other end of a call.
-    if (error instanceof TielineError && error.message === caller.refusal && !isJson) {
-      const end = { outcome: 'refused', error: error.message } as const
-      printError(input.err, describeFailure(input, agent, end, true))
-      return 1
-    }
     if (!input.signal.aborted) throw error
     printError(input.err, `${agent}: cancelled`)
     return 1
@@ -74,6 +76,13 @@ const findFlow = async (client: TielineClient, call: string): Promise<string | n
         ({ flow }) => flow,
         () => null,
       )
+
+/** A call that was refused has no record in a flow; the request that asked for it is one. */
+const findRequest = async (client: TielineClient, { session }: Caller): Promise<string | null> =>
+  client.flows({ limit: 20 }).then(
+    ({ flows }) => flows.find((flow) => flow.session === session?.sessionId)?.flow ?? null,
+    () => null,
+  )
 
 /** The same for every try: the next server knows the call by its key, and gives its answer. */
 type Caller = {

@@ -6,7 +6,7 @@ import { printResult, UsageError, wantsColour, type Command, type CommandInput }
 import { isFailure } from '../../model/request-name.ts'
 import { findId } from '../reach/find-id.ts'
 import { readRecorded } from '../reach/recorded-log.ts'
-import { buildTree } from '../show/flow-tree.ts'
+import { buildTree, nameClients } from '../show/flow-tree.ts'
 import { collectCalls } from '../show/report.ts'
 import { renderTree } from '../show/tree-lines.ts'
 import { emptyTree, foldEvent, listRoots, sumTokens, withoutClients, type Tree } from '../show/tree.ts'
@@ -28,7 +28,7 @@ export const flow: Command = {
   async run(input: CommandInput): Promise<number> {
     const { out, env } = input
     const id = input.words[0] ?? ''
-    const tree = await readRecorded(input, {
+    const { tree, shown } = await readRecorded(input, {
       async server(client) {
         const whole = await findId(client, id, input.signal)
         const found = await findFlows(client, whole)
@@ -36,9 +36,13 @@ export const flow: Command = {
         if (out.isTTY === true)
           for (const one of found)
             if (isFailure(one.root.outcome)) await client.seeFlow(one.flow, { signal: input.signal })
-        return buildTree(found, whole)
+        const built = buildTree(found, whole)
+        return { tree: built, shown: nameClients(built, found) }
       },
-      log: async (log) => showCalled((await log.events(id)).reduce(foldEvent, emptyTree)),
+      async log(log) {
+        const called = showCalled((await log.events(id)).reduce(foldEvent, emptyTree))
+        return { tree: called, shown: called }
+      },
     })
     const turns = listRoots(tree).map((node) => ({
       agent: node.agent,
@@ -54,7 +58,7 @@ export const flow: Command = {
       rows: Number.MAX_SAFE_INTEGER,
       colour: wantsColour(out, env),
     }
-    const lines = renderTree(tree, systemClock.now(), view)
+    const lines = renderTree(shown, systemClock.now(), view)
     printResult(input, { id, turns, calls: collectCalls(tree) }, lines.join('\n'))
     return 0
   },

@@ -32,8 +32,8 @@ export const inbox: Command = {
   more: `
 Messages between sessions wait until they are accepted, so that nobody is interrupted. Replies to you wait in
 an inbox of your own, "me".
-With [tools.defaults.send-message] draft = true, everything that agents write to each other waits as a draft
-until you release it. It is still from the agent that wrote it, and the log says that you sent it.`,
+With [mail] release = "person", everything that agents write to each other waits as a draft until you release
+it. It is still from the agent that wrote it, and the log says that you sent it.`,
   examples: [
     'tieline inbox',
     'tieline inbox ses_01',

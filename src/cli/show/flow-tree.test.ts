@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { CallRecord } from '../../wire/calls.ts'
 import type { Flow } from '../../wire/log.ts'
-import { buildTree } from './flow-tree.ts'
+import { buildTree, nameClients } from './flow-tree.ts'
 import { collectCalls } from './report.ts'
 import { renderTree } from './tree-lines.ts'
 
@@ -123,4 +123,14 @@ test('a request that was refused did not say why', () => {
   const refused = flow([], { agent: 'external', outcome: 'refused', error: 'There is no agent "coder".' })
   const lines = renderTree(buildTree([refused], 'flow_1'), 0, { width: 100, rows: 100, colour: false })
   expect(lines.join('\n')).toContain('There is no agent "coder".')
+})
+
+test('what a client asked for stood below "external" where a person reads', () => {
+  const asked = flow([record('coder', 'ses_root', 1000)], { agent: 'external', askedBy: 'claude-code' })
+  const [first] = renderTree(nameClients(buildTree([asked], 'flow_1'), [asked]), 0, {
+    width: 100,
+    rows: 100,
+    colour: false,
+  })
+  expect(first).toMatch(/^✓ claude-code /)
 })

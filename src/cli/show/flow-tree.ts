@@ -1,5 +1,6 @@
 import type { CallRecord } from '../../wire/calls.ts'
 import type { Flow } from '../../wire/log.ts'
+import { externalAgent } from '../../model/agent.ts'
 import { toTurnId, type CallId } from '../../model/id.ts'
 import { toNanoUsd } from '../../model/money.ts'
 import { emptyTree, newNode, buildNodes, plant, type Tree, type TreeNode } from './tree.ts'
@@ -28,6 +29,17 @@ function plantFlow(tree: Tree, { root, calls, tokensUsed, cost }: Flow): Tree {
   return calls
     .toSorted((a, b) => a.created_at - b.created_at)
     .reduce((so, call) => plant(so, createNode(call, findCaller(call, root, calls))), planted)
+}
+
+/** For people: a client goes by what it is called, not by the agent that stands for all clients. */
+export function nameClients(tree: Tree, flows: readonly Flow[]): Tree {
+  const askers = new Map<string, string>(
+    flows.flatMap(({ root }) =>
+      root.agent === externalAgent.name ? [[root.turn, root.askedBy] as const] : [],
+    ),
+  )
+  const rename = (node: TreeNode): TreeNode => ({ ...node, agent: askers.get(node.id) ?? node.agent })
+  return { ...tree, nodes: new Map([...tree.nodes].map(([id, node]) => [id, rename(node)])) }
 }
 
 /** The newest turn of the caller's session that had begun before. An ephemeral session has only one. */

@@ -39,7 +39,7 @@ const letter = (more: Partial<MessageRecord> = {}): MessageRecord => ({
   ...more,
 })
 
-test('an inbox says for whom, from whom, since when, how it begins, and how to take one', () => {
+test('an inbox says for whom, from whom, since when, the whole text, and how to take one', () => {
   expect(
     renderInbox(
       [
@@ -56,11 +56,14 @@ test('an inbox says for whom, from whom, since when, how it begins, and how to t
     ),
   ).toEqual([
     'For ses_2: 2 messages wait',
-    ' 1  planner (ses_1)  msg_1                        1m 00s ago',
+    ' 1  planner (ses_1)                               1m 00s ago',
+    '    msg_1',
     '    hello',
-    ' 2  the user, answers msg_0  msg_2                1m 00s ago',
+    '    world',
+    ' 2  the user, answers msg_0                       1m 00s ago',
+    '    msg_2',
     '    second',
-    '    tieline accept ses_2   takes the oldest; a number or an…',
+    '    tieline accept ses_2   takes the oldest; a number or an id takes that one',
   ])
 })
 
@@ -112,8 +115,10 @@ test('what was accepted is shown whole, without anything that moves the cursor; 
 
 test('drafts, threads and dead letters', () => {
   expect(renderDrafts([letter({ to: null, status: 'draft' })], view())).toEqual([
-    'planner (ses_1) to a new session  msg_1           1m 00s ago',
-    '  hello',
+    'planner (ses_1) to a new session                  1m 00s ago',
+    '    msg_1',
+    '    hello',
+    '    world',
   ])
   expect(renderDrafts([], view())).toEqual(['No drafts.'])
   expect(renderDraftHelp([letter({ id: 'plan' }), letter()], view({ width: 200 }))).toEqual([
@@ -125,7 +130,7 @@ test('drafts, threads and dead letters', () => {
     ['200 or more drafts wait to be released: tieline inbox --drafts'],
   ])
   expect(renderLetters([letter({ status: 'dead' })], 'none', view())[0]).toBe(
-    'planner (ses_1) to ses_2  dead  msg_1             1m 00s ago',
+    'planner (ses_1) to ses_2  dead                    1m 00s ago',
   )
   expect(renderLetters([], 'There are no dead letters.', view())).toEqual(['There are no dead letters.'])
 })

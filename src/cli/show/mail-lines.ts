@@ -1,9 +1,10 @@
 /** Messages as lines of a terminal. Pure. */
 import { isWaiting } from '../../model/mail.ts'
 import type { MessageRecord } from '../../wire/mail.ts'
+import { renderForeign } from '../chat/question.ts'
 import { formatDuration } from './amounts.ts'
-import { joinSegments, segment, type Segment } from './segment.ts'
-import { firstLine, oneLine } from './width.ts'
+import { joinSegments, paint, segment, type Segment } from './segment.ts'
+import { oneLine } from './width.ts'
 
 export type MailView = {
   width: number
@@ -27,12 +28,13 @@ function nameSession(session: string | null, { nameOf }: MailView): string {
 const describeReply = (message: MessageRecord): Segment[] =>
   message['in-reply-to'] === null ? [] : [segment(`, answers ${message['in-reply-to']}`, 'dim')]
 
-/** Two lines: who, when and the id; then how the message begins. */
-function renderTwoLines(message: MessageRecord, head: Segment[], indent: string, view: MailView): string[] {
+/** Who and when, the id, and the whole text: a person decides on it, so nothing that is decided on is cut. */
+function renderWhole(message: MessageRecord, head: Segment[], view: MailView): string[] {
   const ago = `${formatDuration(Math.max(0, view.now - readMillis(message.updated_at)))} ago`
   return [
-    joinSegments(view, [...head, segment(`  ${message.id}`, 'dim')], [segment(ago, 'dim')]),
-    joinSegments(view, [segment(`${indent}${firstLine(message.message)}`)]),
+    joinSegments(view, head, [segment(ago, 'dim')]),
+    paint(segment(`    ${message.id}`, 'dim'), view.colour),
+    ...renderForeign(message.message.split('\n'), view.width),
   ]
 }
 
@@ -41,7 +43,7 @@ export function renderMessage(message: MessageRecord, place: number, view: MailV
   const number = `${String(place).padStart(2)}  `
   const from = segment(nameSession(message.from, view), 'cyan')
   const head = [segment(number, 'bold'), from, ...describeReply(message)]
-  return renderTwoLines(message, head, ' '.repeat(number.length), view)
+  return renderWhole(message, head, view)
 }
 
 export type Box = { session: string; messages: readonly MessageRecord[]; total: number }
@@ -61,7 +63,8 @@ export function renderInbox(boxes: readonly Box[], view: MailView): string[] {
       ]),
       ...messages.flatMap((message, at) => renderMessage(message, at + 1, view)),
       ...(total > messages.length ? [`    and ${total - messages.length} more`] : []),
-      joinSegments(view, [segment(help, 'dim')]),
+      // A command is typed as it stands, so it is never cut.
+      paint(segment(help, 'dim'), view.colour),
     ]
   })
 }
@@ -74,16 +77,17 @@ export const renderDrafts = (messages: readonly MessageRecord[], view: MailView)
     ? ['No drafts.']
     : messages.flatMap((message) => {
         const head = [describeWay(message, 'a new session', view), ...describeReply(message)]
-        return renderTwoLines(message, head, '  ', view)
+        return renderWhole(message, head, view)
       })
 
 /** What a person can do with drafts, with the id of the newest. */
 export const renderDraftHelp = (messages: readonly MessageRecord[], view: MailView): string[] =>
   messages.slice(0, 1).map(({ id }) => {
     const others = '--revise ID --text "…" changes it, --decline ID throws it away'
-    return joinSegments(view, [
+    return paint(
       segment(`    tieline inbox --release ${id}   sends it as it is; ${others}`, 'dim'),
-    ])
+      view.colour,
+    )
   })
 
 /** Below the inboxes: how many drafts a person could release. */
@@ -99,7 +103,7 @@ export const renderLetters = (messages: readonly MessageRecord[], none: string, 
     : messages.flatMap((message) => {
         const style = message.status === 'dead' || message.status === 'declined' ? 'red' : 'green'
         const head = [describeWay(message, 'nobody', view), segment(`  ${message.status}`, style)]
-        return renderTwoLines(message, head, '  ', view)
+        return renderWhole(message, head, view)
       })
 
 /** An accepted message is shown in full: it was taken to be read. */

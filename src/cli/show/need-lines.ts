@@ -13,7 +13,7 @@ const words: Readonly<Record<Need['kind'], string>> = {
   project: 'trust',
 }
 
-/** What to type next. */
+/** What to type next; nothing where a file is to be corrected. */
 export function describeActs(need: Need): string {
   switch (need.kind) {
     case 'question': {
@@ -27,7 +27,7 @@ export function describeActs(need: Need): string {
     case 'failure':
       return `tieline flow ${shortId(need.id)}   shows it, and takes it from this list`
     case 'project':
-      return `tieline trust ${need.id}`
+      return need.acts.includes('trust') ? `tieline trust ${need.id}` : ''
   }
 }
 
@@ -54,7 +54,7 @@ export function renderNeed(need: Need, now: number, width: number): string[] {
     ...block('said last:', need.lastWords.split('\n'), width),
     ...block('text:', need.text.split('\n'), width),
     ...(need.tool === null ? [] : block(`would run ${oneLine(need.tool)}:`, readInput(need.input), width)),
-    `  ${describeActs(need)}`,
+    ...[describeActs(need)].filter((act) => act !== '').map((act) => `  ${act}`),
   ]
 }
 

@@ -186,12 +186,12 @@ async function follow(
         cancel()
       })
     const { ended, flow } = await ending
-    const isLate = timedOut && ended.outcome === 'cancelled'
+    const isLate = timedOut && timeoutMs !== null && ended.outcome === 'cancelled'
     return {
       success: ended.outcome === 'completed',
       outcome: isLate ? 'timed_out' : ended.outcome,
       output: ended.output,
-      error: isLate ? `timed_out: no answer within ${timeoutMs} ms` : ended.error,
+      error: isLate ? `timed_out: no answer within ${timeoutMs / 1000} s, as --timeout says` : ended.error,
       tokensUsed: ended.tokensUsed + ended.tokensBelow,
       toolCalls: ended.toolCalls,
       session,

@@ -220,8 +220,8 @@ const toFailure = (flow: FlowSummary): Need => ({
   acts: ['seen'],
 })
 
-/** It is always the newest: nothing of it works before. */
-const toProject = ({ file, state, agents }: UntrustedProject): Need => ({
+/** It is always the newest: nothing of it works before. Exported for its test. */
+export const toProject = ({ file, state, agents, problem }: UntrustedProject): Need => ({
   ...nothing,
   kind: 'project',
   id: dirname(file),
@@ -230,7 +230,9 @@ const toProject = ({ file, state, agents }: UntrustedProject): Need => ({
   cwd: dirname(file),
   text: [
     ...(agents.length === 0 ? [] : [`It would define ${agents.join(', ')}.`]),
-    `"tieline trust ${dirname(file)}" shows what it could do, and asks.`,
+    ...(state === 'broken'
+      ? [problem ?? '', 'Correct it. It counts from the next call on.']
+      : [`"tieline trust ${dirname(file)}" shows what it could do, and asks.`]),
   ].join('\n'),
-  acts: ['trust'],
+  acts: state === 'broken' ? [] : ['trust'],
 })
