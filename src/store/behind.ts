@@ -27,6 +27,8 @@ export class Behind {
   /** Whether something is committed that the views do not have. */
   isBehind = (): boolean => this.#tail.isBehind()
   isEmpty = (): boolean => this.#tail.isEmpty()
+  /** Whether the views may lack something of a conversation. What others say does not change it. */
+  lacksEntries = (session: string): boolean => this.#tail.hasMade(session)
 
   /** Facts that are not in memory are read from the views, once they have everything that was decided. */
   read(now: Millis, held: Reading['held']): Reading {

@@ -49,10 +49,8 @@ export function sqliteStore({ directory, onDamage = () => undefined, ...given }:
   const reads = afterAll(logged, queue)
   const turnNow = after(async (id: TurnId) => turnFacts(reading(), id)?.turn ?? null, queue)
   const sessionNow = after(async (id: SessionId) => sessionFacts(reading(), id), queue)
-  const entriesNow = after(
-    (...asked: Parameters<Store['entries']>) => selectEntriesGently(reader, ...asked),
-    queue,
-  )
+  const readEntries: Store['entries'] = (...asked) => selectEntriesGently(reader, ...asked)
+  const entriesNow = after(readEntries, queue)
   let closing: Promise<void> | null = null
   const close = async (): Promise<void> => {
     await queue.drain()
@@ -86,7 +84,8 @@ export function sqliteStore({ directory, onDamage = () => undefined, ...given }:
     turn: async (id) => queue.known()?.turn(id)?.turn ?? turnNow(id),
     session: async (id) => queue.known()?.row(id) ?? reads.session(id),
     sessionFacts: async (id) => queue.known()?.session(id, now()) ?? sessionNow(id),
-    entries: entriesNow,
+    entries: (session, select) =>
+      (queue.behind.lacksEntries(session) ? entriesNow : readEntries)(session, select),
     onHint(listener) {
       queue.listeners.add(listener)
       return () => queue.listeners.delete(listener)

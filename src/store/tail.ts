@@ -20,7 +20,7 @@ export class Tail {
   /** Of them: those that are committed, and those that were folded in the transaction that is open. */
   #committed = 0
   #folded = 0
-  /** What they made, which the views cannot say. */
+  /** Turns and sessions that they made, and sessions whose conversation went on: the views cannot say it. */
   readonly #made = new Set<string>()
 
   /** Whether something is committed that the views do not have. */
@@ -41,6 +41,7 @@ export class Tail {
       if (event.type === 'session.created') this.#made.add(event.session)
       else if (event.type === 'message.sent') this.#made.add(event.turn ?? '')
       else if (event.type === 'call.opened') this.#made.add(toTurnId(event.call))
+      else if (event.type === 'turn.ended' && event.entry !== null) this.#made.add(event.session)
     }
   }
 

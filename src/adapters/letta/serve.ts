@@ -180,9 +180,10 @@ function turnStart(
   trace: string | null,
 ): StartTurn<Asked, Piece> {
   return async (signal, emit) => {
+    // Without an id of the client's own nothing has to be looked for.
+    if (!live) return desks.as({ signal, act: actId, trace }).agents.ask(session, text)
     const id = actId ?? `msg_${ids.next()}`
     const { agents, log } = desks.as({ signal, act: id, trace })
-    if (!live) return agents.ask(session, text)
     const unsubscribe = followTools(log, session, id, (message) => emit({ message }))
     try {
       return await agents.ask(session, text, (delta) => emit({ delta }))

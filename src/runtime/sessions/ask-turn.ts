@@ -44,7 +44,7 @@ export async function askTurn(
   if (tell !== null) runtime.deltaListeners.add(tell)
   const heard = hear(runtime, turn)
   try {
-    const sent = await send(runtime, { to: { session }, text, id, trace: use.trace })
+    const sent = await send(runtime, { to: { session }, text, id, drawn: use.id === null, trace: use.trace })
     if (isRefusal(sent)) return sent
     const ended = await untilEnded(runtime, sent.turn, use.signal, 'the client went away')
     const recorded = await readRecord(runtime, sent, heard.events)
