@@ -287,6 +287,7 @@ export class NodeStore implements Store {
   sessions: Store['sessions'] = (filter, limit) =>
     this.#read(() => this.#shared.store.sessions(filter, limit))
   event: Store['event'] = (seq) => this.#read(() => this.#shared.store.event(seq))
+  spentOn: Store['spentOn'] = (day) => this.#read(() => this.#shared.store.spentOn(day))
   refused: Store['refused'] = (call) => this.#read(() => this.#shared.store.refused(call))
   entries: Store['entries'] = (session, select) =>
     this.#read(async () => {

@@ -99,8 +99,13 @@ export class OwnTurns {
     return history
   }
 
-  render(): Map<string, Row> {
-    return new Map(Array.from(this.#turns.values(), (history) => [history.id, renderTurn(history)]))
+  /** `paid` is what the steps of a turn have cost. */
+  render(paid: (turn: string) => number): Map<string, Row> {
+    const rows = Array.from(this.#turns.values(), (history) => {
+      const row: Row = { ...renderTurn(history), paid: paid(history.id) }
+      return [history.id, row] as const
+    })
+    return new Map(rows)
   }
 }
 

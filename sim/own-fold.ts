@@ -4,6 +4,7 @@
  * must be when asked.
  */
 import type { Event, EventOf } from '../src/model/event.ts'
+import { OwnDays } from './own-fold-days.ts'
 import { OwnMail } from './own-fold-mail.ts'
 import { OwnTurns } from './own-fold-turns.ts'
 
@@ -33,6 +34,7 @@ export class OwnFold {
   readonly #sessions = new Map<string, SessionHistory>()
   readonly #turns = new OwnTurns()
   readonly #mail = new OwnMail()
+  readonly #days = new OwnDays()
   readonly #timelines: Rows = new Map()
   readonly #agents: Rows = new Map()
   readonly #refused: Rows = new Map()
@@ -54,6 +56,7 @@ export class OwnFold {
       const place = { seq: first + index, at }
       this.#timelines.set(joinKey(event.session, seq), { session: event.session, seq })
       this.#turns.take(event, place, events)
+      this.#days.take(event, place)
       this.#mail.take(event, place, {
         turn: (id) => this.#turns.find(id),
         isEphemeral: (id) => this.#sessions.get(id)?.created.kind === 'ephemeral',
@@ -239,7 +242,8 @@ export class OwnFold {
       ['log_sessions', this.#timelines],
       ['sessions', new Map(sessions)],
       ['agents', this.#agents],
-      ['turns', this.#turns.render()],
+      ['turns', this.#turns.render((turn) => this.#days.countSteps(turn))],
+      ['spent_days', this.#days.render()],
       ['messages', this.#mail.renderMessages()],
       ['inboxes', this.#mail.renderInboxes()],
       ['refused', this.#refused],

@@ -16,11 +16,12 @@
  *                                                                 rate_limited, queue_full
  * 10. what the child receives fits (R8)                           context_too_large; bad_input for a path
  *                                                                 outside or an unusable output_schema
- * 11. tokens and money (R7)                                       budget_exhausted
+ * 11. tokens and money (R7), also of the day                      budget_exhausted
  */
 import { mayCallAgent, type Agent } from './agent.ts'
 import { shrink } from './authority.ts'
 import { splitAddress } from './client-address.ts'
+import { refuseDay, type DayBudget } from './day-budget.ts'
 import type { Grant, Hop } from './event.ts'
 import type { OpenFacts } from './facts.ts'
 import { checkDepth, checkDescendants, checkNested, checkQueue, checkRate } from './hop.ts'
@@ -78,6 +79,8 @@ export type OpenWorld = {
   callerTaskHash: string | null
   /** Why the target cannot be run at all at present. */
   unavailable?: { why: string; cure: string } | null
+  /** What may be spent today, where that is limited. */
+  day?: DayBudget | null
   /** Why a ceiling of tools cannot be kept for the target. */
   unrestricted?: { why: string; cure: string } | null
 }
@@ -101,6 +104,7 @@ export function openCall(request: OpenRequest, facts: OpenFacts, world: OpenWorl
     deadlock(request, facts) ??
     bounds(request, facts, world) ??
     (isRefusal(request.context) ? request.context : null) ??
+    refuseDay(world.day ?? null) ??
     grantCall(request, facts, world)
   )
 }

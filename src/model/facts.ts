@@ -1,5 +1,6 @@
 /** What the rules decide over: rows of the views, read inside the deciding transaction. */
 import { z } from 'zod'
+import type { DayBudget } from './day-budget.ts'
 import type { EventOf, Grant, MessageSource, Outcome, SessionKind } from './event.ts'
 import type { MailTarget } from './event-parts.ts'
 import type { CallId, FlowId, MessageId, Millis, NodeId, SessionId, TurnId } from './id.ts'
@@ -102,6 +103,8 @@ export type OpenFacts = {
     /** Sessions from the target back to the caller along waits; null if none. */
     waitPath: Hop[] | null
   } | null
+  /** Only of a replay: the budget of the day that was used up then. */
+  day?: DayBudget
 }
 export type Hop = { session: SessionId; agent: string }
 

@@ -17,6 +17,8 @@ export const Limits = z.strictObject({
   flowTokensMax: z.number().int().min(0).optional(),
   /** The same in dollars. */
   flowUsdMax: z.number().min(0).optional(),
+  /** Of a day in UTC: for the server, and in a project's file for the project. */
+  dayUsdMax: z.number().min(0).optional(),
   callTimeoutMsMax: count(300_000),
   callAgentTimeoutMs: count(30_000),
   subagentTimeoutMs: count(120_000),

@@ -63,7 +63,14 @@ export const Refusal = z.discriminatedUnion('code', [
     needed: number,
     left: number,
     /** It is money that is used up, in billionths of a dollar. */
-    usd: z.strictObject({ max: number, used: number }).exactOptional(),
+    usd: z
+      .strictObject({
+        max: number,
+        used: number,
+        /** It is the budget of a day. */
+        day: z.enum(['server', 'project']).exactOptional(),
+      })
+      .exactOptional(),
   }),
   refusal('store_unavailable', {
     path: text,
@@ -203,7 +210,11 @@ const words: { [Code in RefusalCode]: (refusal: Extract<Refusal, { code: Code }>
     `More than ${r.perMinute} ${r.what} a minute in this flow. ` +
     `Try again in ${Math.ceil(r.retryInMs / 1000)} s, or do it yourself.`,
   budget_exhausted: (r) =>
-    r.usd !== undefined
+    r.usd?.day !== undefined
+      ? `The ${r.usd.day} may spend ${formatUsd(r.usd.max)} a day, and ${formatUsd(r.usd.used)} of today (UTC) is ` +
+        'spent. Finish with what you have: more can be spent after midnight UTC, or once a person has raised ' +
+        '[limits] dayUsdMax.'
+      : r.usd !== undefined
       ? `Of the budget of ${formatUsd(r.usd.max)}, ${formatUsd(r.usd.used)} is spent or held by calls, and ` +
         'nothing is left. Finish with what you have.'
       : `${r.needed} tokens are needed and ${r.left} are left of the budget. Finish with what you have.`,

@@ -13,10 +13,11 @@
  *  7. bounds (R11)                                                flow_expired, rate_limited,
  *                                                                 too_many_descendants, queue_full
  *  8. not now, if it must be now                                  session_busy
- *  9. tokens and money (R7)                                       budget_exhausted
+ *  9. tokens and money (R7), also of the day                      budget_exhausted
  */
 import { mayCallAgent, type Agent } from './agent.ts'
 import { fullAuthority } from './authority.ts'
+import { refuseDay, type DayBudget } from './day-budget.ts'
 import type { Grant } from './event.ts'
 import type { SendFacts, SessionRow, TurnFacts } from './facts.ts'
 import { checkDepth, checkDescendants, checkNested, checkQueue, checkRate } from './hop.ts'
@@ -59,6 +60,8 @@ export type SendWorld = {
   now: Millis
   /** The task that started the sender's turn. */
   senderTaskHash: string | null
+  /** What may be spent today, where that is limited. */
+  day?: DayBudget | null
 }
 
 export function openMessage(request: SendRequest, facts: SendFacts, world: SendWorld): Grant | Refusal {
@@ -174,7 +177,7 @@ const busy = (request: SendRequest, { target }: SendFacts): Refusal | null =>
     : null
 
 /** Nobody blocks on a message, so a new path begins; all else is the sender's or less (R7). */
-function grant(request: SendRequest, facts: SendFacts, { limits }: SendWorld): Grant | Refusal {
+function grant(request: SendRequest, facts: SendFacts, { limits, day }: SendWorld): Grant | Refusal {
   const agent = request.targetAgent as Agent
   const { sender } = facts
   // Nobody runs on what only waits to be fetched.
@@ -191,7 +194,8 @@ function grant(request: SendRequest, facts: SendFacts, { limits }: SendWorld): G
     : sender === null || request.released === true
       ? grantMoney(leastMoney(request.maxUsd, limits.flowUsdMax, agent.limits.maxUsd))
       : reserveMoney(sender.turn, leastMoney(agent.limits.maxUsd))
-  if (isRefusal(money)) return money
+  const spent = isRun ? refuseDay(day ?? null) : null
+  if (isRefusal(money) || spent !== null) return spent ?? (money as Refusal)
   return {
     agent: agent.name,
     depth: countHops(facts, request.client),

@@ -226,7 +226,9 @@ class ProjectBook implements OpenProjects {
     const isBuiltIn = (name: string): boolean => this.#options.builtIn[name] !== undefined
     const made: Surroundings = {
       agents: viewAgents(project, this.#book, isBuiltIn, this.#others),
+      project: project?.layer == null ? null : project.directory,
       limits: layer.limits,
+      ownLimits: base.limits,
       tools: layer.toolbox.tools,
       summarise: (agent, ...rest) =>
         (layer.agents.get(agent.name) === undefined ? base : layer).summarise(agent, ...rest),

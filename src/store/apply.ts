@@ -6,6 +6,7 @@ import { noticePointsMax, noticesKeptMax } from '../model/limits.ts'
 import { preview } from '../model/text.ts'
 import { describeFate, insertPairs, lookAhead, nothingAhead, type Ahead } from './ahead.ts'
 import { applyMail, type MailEvent } from './apply-mail.ts'
+import { applyStep, applyTurnCost } from './apply-steps.ts'
 import { applyWake, type WakeEvent } from './apply-wake.ts'
 import { add, addBelow, type Held } from './held.ts'
 import type { Writes } from './write-statements.ts'
@@ -153,7 +154,10 @@ const folds: { readonly [T in EventType]: Fold<T> } = {
   'step.started': (writes, { turn, session, key }) => {
     if (turn === null) writes.traced.run(session, key, 0)
   },
-  'step.ended': endStep,
+  'step.ended': (writes, event, _seq, { at }) => {
+    if (event.turn === null) writes.traced.run(event.session, event.key, 1)
+    applyStep(writes.steps, event, at)
+  },
   'call.opened': openCall,
   'call.refused': (writes, event, seq) => writes.refuse.run(event.call, event.session, event.turn, seq),
   'call.ended': endCall,
@@ -235,16 +239,9 @@ function endCall(writes: Writes, event: EventOf<'call.ended'>, seq: number, batc
   if (row.usd_held > 0) add(batch.money, row.caller_turn, -row.usd_held, true)
 }
 
-function endStep(writes: Writes, event: EventOf<'step.ended'>): void {
-  if (event.turn === null) writes.traced.run(event.session, event.key, 1)
-  if (event.kind === 'summary' && event.ok) {
-    const output = event.output as { text: string; entries: number }
-    writes.summary.run(output.text, output.entries, event.session)
-  }
-}
-
 function endTurn(writes: Writes, event: EventOf<'turn.ended'>, seq: number, batch: Batch): void {
   assert(event.turn !== null, 'a turn ends itself')
+  applyTurnCost(writes.steps, event, batch.at)
   // Nothing was held for one that is written as a whole, and it waits for nobody.
   if (!batch.ahead.has(event.turn)) settleTurn(writes, { ...event, turn: event.turn }, seq, batch)
   if (event.entry === null) return

@@ -1,5 +1,6 @@
 /** Reads outside transactions: the log, single rows, and what is due. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { DayRow } from '../model/day-budget.ts'
 import { type SessionId, type TurnId, toCallId } from '../model/id.ts'
 import type { Due, Store, EventFilter, EventPage } from '../runtime/kernel/store-port.ts'
 import { prepareEventReader, numberEvents, readEvents, type LogRow } from './log-row.ts'
@@ -30,6 +31,7 @@ function prepareAll(db: DatabaseSync) {
     arrays(db.prepare(`select ${turn} from turns t where ${where}`))
   return {
     refused: db.prepare('select seq from refused where call = ?'),
+    spentOn: db.prepare('select cwd, spent as nanoUsd from spent_days where day = ?'),
     session: arrays(db.prepare(`select ${session} from sessions s where s.id = ?`)),
     sessions: arrays(
       db.prepare(`select ${session} from sessions s where s.id > '' and (?1 is null or s.agent = ?1)
@@ -59,7 +61,7 @@ function prepareAll(db: DatabaseSync) {
     ),
   }
 }
-type Reads = 'session' | 'sessions' | 'turns' | 'entriesByNumber' | 'due' | 'event' | 'refused' | 'read'
+type Reads = 'session' | 'sessions' | 'turns' | 'entriesByNumber' | 'due' | 'event' | 'refused' | 'read' | 'spentOn'
 
 export function prepareReads(db: DatabaseSync): Pick<Store, Reads> {
   const statements = prepareAll(db)
@@ -95,6 +97,7 @@ export function prepareReads(db: DatabaseSync): Pick<Store, Reads> {
       lost: listIds<TurnId>(statements.lost, at, limit),
     }),
     event: findEvent,
+    spentOn: async (day) => statements.spentOn.all(day) as DayRow[],
     async refused(call) {
       const row = statements.refused.get(call) as { seq: number } | undefined
       return row === undefined ? null : findEvent(row.seq)

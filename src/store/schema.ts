@@ -183,6 +183,17 @@ create table folded (seq integer) strict;
 insert into folded values (null);
 `
 
+/**
+ * What was spent on each day (in UTC, counted from 1970) in each directory, and how much of a turn's money is in
+ * it: its steps are counted as they are recorded, the rest when it ends.
+ */
+const tenth = `
+alter table turns add column paid integer not null default 0;
+create table spent_days (
+  day integer not null, cwd text not null, spent integer not null, primary key (day, cwd)
+) strict, without rowid;
+`
+
 /** Applied in order; `user_version` counts those applied. Never edit a released one: add another. */
 export const migrations: readonly string[] = [
   `${first}\n${keywordSchema}`,
@@ -194,10 +205,11 @@ export const migrations: readonly string[] = [
   seventh,
   eighth,
   ninth,
+  tenth,
 ]
 
 /** What `rebuild` empties and folds again. */
 export const viewTables = [
   'log_sessions sessions agents turns messages inboxes refused waits traced notices questions permissions',
-  'seen announced woken clients entries',
+  'seen announced woken clients entries spent_days',
 ].flatMap((names) => names.split(' '))

@@ -1,6 +1,7 @@
 /** The statements that change the views, each prepared once for a connection. */
 import type { DatabaseSync } from 'node:sqlite'
 import { fateColumns, manyPairs } from './ahead.ts'
+import { prepareStepWrites } from './apply-steps.ts'
 import { prepareMailWrites } from './apply-mail.ts'
 import { prepareWakeWrites } from './apply-wake.ts'
 import { indexEntries } from './keyword-index.ts'
@@ -33,7 +34,7 @@ export function prepareWrites(db: DatabaseSync) {
         values (?, ?, ?, (select flow from turns where id = ?3), ?4)`,
     ),
     entry: db.prepare(insert('entries', 'session, n, role, at, text, tokens, sender, turn, has_steps')),
-    summary: db.prepare('update sessions set summary = ?, summary_entries = ? where id = ?'),
+    steps: prepareStepWrites(db),
     wait: db.prepare(`${insert('waits', 'waiter, target, turn, until')}
       on conflict do update set until = max(until, excluded.until)`),
     endWaits: db.prepare('delete from waits where waiter = ? and turn = ?'),

@@ -11,6 +11,7 @@ import type { Json } from '../../model/json.ts'
 import { type Refusal, isRefusal } from '../../model/refusal.ts'
 import { type BuiltContext } from '../turns/context.ts'
 import type { Runtime } from './runtime.ts'
+import { readDayBudget } from '../kernel/day-spending.ts'
 import { deadlineNow } from '../kernel/kept-time.ts'
 import { newSession } from '../kernel/new-session.ts'
 import { findAgent, findMain, resolveAgent } from '../kernel/projects-port.ts'
@@ -98,6 +99,8 @@ export const judge = (
       knownAgents: runtime.agents.names(),
       untrusted: runtime.agents.untrusted?.(),
       limits: runtime.limits,
+      // Only a replay has it among the facts. It only grows, and each request is held to it again.
+      day: facts.day ?? readDayBudget(runtime, session?.cwd ?? caller.session.cwd),
       ...readHindrances(runtime, plan, session),
       now,
       callerTaskHash: caller.input.type === 'call.opened' ? caller.input.taskHash : null,

@@ -15,6 +15,7 @@ import { describeTimeout } from '../../model/timeout-words.ts'
 import { buildContext, isTold, type BuiltContext } from '../turns/context.ts'
 import { expireCall } from '../turns/ending.ts'
 import { assertOurs, commit, isOpened, type OpenedTurn, openTurn, startedEvent } from '../kernel/commit.ts'
+import { lookAtDay } from '../kernel/day-spending.ts'
 import { Fenced } from '../kernel/faults.ts'
 import { forgetTime, keepTime, msLeft } from '../kernel/kept-time.ts'
 import { createdEvent } from '../kernel/new-session.ts'
@@ -73,6 +74,7 @@ async function openNew(
     notes: noteTools(caller, request, target.agent),
   }
   const plan: Plan = { ...bare, context: await planContext(runtime, caller, bare) }
+  await lookAtDay(runtime, caller.session.cwd)
   // Counted before the commit: from then on the turn must not end without looking below.
   caller.pendingBelow += 1
   const decided = await decide(runtime, caller, plan)

@@ -8,6 +8,7 @@ import type { Event, EventOf, Grant, Opening } from '../../model/event.ts'
 import type { Activation, SessionRow, TurnRow } from '../../model/facts.ts'
 import type { FlowId, Millis, SessionId, TurnId } from '../../model/id.ts'
 import { nothingSpent } from '../../model/money.ts'
+import { recordedOfDay } from './day-spending.ts'
 import { Fenced, Stopped } from './faults.ts'
 import type { Running } from './running.ts'
 import type { Runtime } from './runtime.ts'
@@ -216,10 +217,16 @@ export async function commit<T>(
   }
   const made = runtime.store.transact(keys, watched)
   running.commits.add(made)
+  const paid = sumCosts(buffered)
   try {
-    return await made
+    const value = await made
+    recordedOfDay(runtime, running.session.cwd, paid)
+    return value
   } catch (error) {
-    if (error !== refused && !(error instanceof AppendFault)) throw abandon(runtime, running, error)
+    if (error !== refused && !(error instanceof AppendFault)) {
+      recordedOfDay(runtime, running.session.cwd, paid)
+      throw abandon(runtime, running, error)
+    }
     running.buffer = [...buffered, ...running.buffer]
     running.answerBuffered = true
     throw error
@@ -227,6 +234,12 @@ export async function commit<T>(
     running.commits.delete(made)
   }
 }
+
+const sumCosts = (events: readonly Event[]): number =>
+  events.reduce(
+    (sum, event) => sum + (event.type === 'step.ended' ? (event.usage?.cost?.nanoUsd ?? 0) : 0),
+    0,
+  )
 
 /**
  * R10: a driver may end while commits of its parallel tools are under way, which carry what the turn has done.

@@ -160,6 +160,10 @@ export type Acts = MailActs &
       limit: number,
     ): Promise<{ text: string; offset: number; nextOffset: number | null; total: number } | Refusal>
   }
+
+/** Of the budget that is used up first: that of the task, or of the day. */
+export type MoneyLeft = { left: number; max: number; of: 'task' | 'server' | 'project' }
+
 export type Steps = {
   /**
    * Returns the recorded result where there is one; otherwise runs `effect` and records its result. Steps of
@@ -182,7 +186,9 @@ export type Steps = {
   remark?(words: string): void
   /** Tokens, or billionths of a dollar, that this turn may still use; null is no budget. */
   tokensLeft(): number | null
-  moneyLeft?(): { left: number; max: number } | null
+  moneyLeft?(): MoneyLeft | null
+  /** What the request under way is estimated to cost: others cannot spend it meanwhile. */
+  holdMoney?(nanoUsd: number): void
   /** For agents that keep their own loop; a replay has none of it. */
   driven?: DrivenSteps
   steering?: Steering

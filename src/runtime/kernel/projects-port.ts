@@ -13,8 +13,12 @@ import type { Runtime } from './runtime.ts'
 
 /** One object for as long as no file has changed. */
 export type Surroundings = {
+  /** The project's directory; null is the user's own. */
+  project: string | null
   agents: Agents
   limits: Limits
+  /** Those of the user's own configuration. */
+  ownLimits: Limits
   tools: Tools
   summarise: Summarise
   subagent: string | null

@@ -52,6 +52,8 @@ export type Running = {
   spent: Spent
   spentBelow: Spent
   nanoUsdTaken: number
+  /** Gives back what the request under way holds of the day's budget. */
+  release: (() => void) | null
   /**
    * How often a step with the same request was begun: occurrences are told apart in the order in which they
    * start.
@@ -124,6 +126,7 @@ export function createRunning(
     spent: nothingSpent,
     spentBelow: nothingSpent,
     nanoUsdTaken: row.nanoUsdBelow,
+    release: null,
     begun: new Map(),
     waits: new Map(),
     summary: null,

@@ -15,6 +15,7 @@ import type { CountTokens } from '../../model/text.ts'
 import type { NodeView } from '../../wire/server.ts'
 import type { WakeSettings } from '../../model/wake.ts'
 import type { Alarm } from './alarm.ts'
+import type { DaySpending } from './day-spending.ts'
 import type { Drain } from './drain.ts'
 import type { KeptTime } from './kept-time.ts'
 import type { Acts, Agents, Clock, Driver, Ids } from './ports.ts'
@@ -45,6 +46,7 @@ export type Runtime = {
   report: (fault: unknown) => void
   readonly node: NodeId
   readonly alarm: Alarm
+  readonly spending: DaySpending
   /** Limits of what runs, waits or was called here. */
   readonly kept: KeptTime
   /** Turns whose driver runs here. */

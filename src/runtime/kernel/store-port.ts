@@ -16,6 +16,7 @@ import type {
   TurnFacts,
   TurnRow,
 } from '../../model/facts.ts'
+import type { DayRow } from '../../model/day-budget.ts'
 import type { CallId, FlowId, MessageId, Millis, NodeId, SessionId, TurnId } from '../../model/id.ts'
 import type { ClientFacts } from '../../model/presence.ts'
 import type { InboxAsk } from './mail-port.ts'
@@ -106,6 +107,8 @@ export type Store = {
   ): Promise<TurnRow[]>
   sessions(filter: { agent?: string; kind?: SessionRow['kind'] }, limit: number): Promise<SessionRow[]>
   event(seq: number): Promise<StoredEvent | null>
+  /** What was recorded as spent on a day (`toDay`). */
+  spentOn(day: number): Promise<DayRow[]>
   /** The refusal of a call that never opened. */
   refused(call: string): Promise<StoredEvent | null>
   /**

@@ -16,6 +16,7 @@ import { openMessage } from '../../model/send.ts'
 import { sentTurnMs } from '../../model/time-limits.ts'
 import { byteLength, countGently } from '../../model/text.ts'
 import { isOpened, type OpenedTurn, openTurn, sentEvent, startedEvent } from '../kernel/commit.ts'
+import { lookAtDay, readDayBudget } from '../kernel/day-spending.ts'
 import { keepTime } from '../kernel/kept-time.ts'
 import { asCalled, createdEvent } from '../kernel/new-session.ts'
 import { isThere } from '../kernel/runtime.ts'
@@ -91,6 +92,7 @@ export async function post(node: Runtime, request: SendRequest): Promise<Posted 
     tokens: request.inbox === 'always' ? 0 : await countGently(runtime.count, request.text),
     boundary: runtime.ids.boundary(),
   }
+  await lookAtDay(runtime, 'cwd' in request.to ? request.to.cwd : null)
   const decided = await openTurn(runtime, `turn_${suffix}`, session, () =>
     runtime.store.transact(listKeys(sending), (tx) => decide(tx, runtime, sending)),
   )
@@ -161,7 +163,7 @@ async function decide(
       tool: request.draft === undefined ? 'send_agent_message' : 'send-message',
     },
     { ...facts, waiting: waiting ?? 0, pending: pending ?? false },
-    readWorld(runtime, sender, tx.now),
+    { ...readWorld(runtime, sender, tx.now), day: row === null ? null : readDayBudget(runtime, row.cwd) },
   )
   if (isRefusal(grant) || row === null) return isRefusal(grant) ? grant : { code: 'session_unknown', session }
   const told = inbox || made !== null ? null : await tx.notices(session)

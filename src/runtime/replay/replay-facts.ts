@@ -226,7 +226,17 @@ export function openFactsThen(running: Running, target: SessionRow | null, momen
       queued: refusal?.code === 'queue_full' ? refusal.queued : 0,
       waitPath: refusal?.code === 'call_deadlock' ? refusal.path.slice(1).map(toHop) : null,
     },
+    ...dayThen(refusal),
   }
+}
+
+const readUsd = (refusal: Refusal | null) =>
+  refusal?.code === 'budget_exhausted' ? refusal.usd : undefined
+const isOfTask = (usd: ReturnType<typeof readUsd>): boolean => usd !== undefined && usd.day === undefined
+
+function dayThen(refusal: Refusal | null): Pick<OpenFacts, 'day'> {
+  const usd = readUsd(refusal)
+  return usd?.day === undefined ? {} : { day: { of: usd.day, max: usd.max, used: usd.used } }
 }
 
 /** How much time was left is what the record says too: the wall clock may have been set meanwhile. */
@@ -244,7 +254,7 @@ function tokensBelowThen(running: Running, { recorded, targetAgent }: CallMoment
   if (max === null) return 0
   const left =
     recorded.type === 'call.refused'
-      ? recorded.refusal.code === 'budget_exhausted'
+      ? recorded.refusal.code === 'budget_exhausted' && recorded.refusal.usd === undefined
         ? recorded.refusal.left
         : max
       : leftFor(recorded, targetAgent)
@@ -265,9 +275,7 @@ function moneyBelowThen(running: Running, { recorded, targetAgent }: CallMoment)
   if (max === undefined) return 0
   const spent = running.spent.nanoUsd
   if (recorded.type === 'call.refused')
-    return recorded.refusal.code === 'budget_exhausted' && recorded.refusal.usd !== undefined
-      ? max - spent
-      : 0
+    return isOfTask(readUsd(recorded.refusal)) ? max - spent : 0
   const held = recorded.grant.nanoUsdMax ?? 0
   const { requested } = recorded
   const asked = typeof requested === 'object' && requested !== null && 'maxUsd' in requested

@@ -109,6 +109,7 @@ export function createReplaySink(of: () => Replaying): Store {
     session: (id) => read().session(id),
     event: (seq) => read().event(seq),
     refused: (call) => read().refused(call),
+    spentOn: async () => [],
     entriesByNumber: (...given) => read().entriesByNumber(...given),
     entries: (session, { tokensMax }) => historyThen(read(), session, of().turn.session.entries, tokensMax),
     lastSeq: () => 0,

@@ -3,6 +3,7 @@ import type { StoredEvent } from '../../model/event.ts'
 import type { TurnId } from '../../model/id.ts'
 import type { Runtime as Below } from '../calls/runtime.ts'
 import { createAlarm } from '../kernel/alarm.ts'
+import { createDaySpending } from '../kernel/day-spending.ts'
 import { createDrain } from '../kernel/drain.ts'
 import type { Driver } from '../kernel/ports.ts'
 import type { HigherRooms } from '../kernel/runtime.ts'
@@ -50,6 +51,7 @@ export function createRuntime(ports: RuntimePorts, rooms: HigherRooms): Runtime 
     ...ports,
     node: `node_${ports.ids.next()}`,
     alarm: createAlarm(ports.clock, true, ports.report),
+    spending: createDaySpending(),
     kept: new Map(),
     running: new Map(),
     callWaiters: new Map(),

@@ -9,7 +9,7 @@ import { limitByMoney, withWarning } from './money-room.ts'
 const never = new AbortController().signal
 const withMoney = (max: number, left: number): Steps => ({
   ...memorySteps(),
-  moneyLeft: () => ({ max, left }),
+  moneyLeft: () => ({ max, left, of: 'task' }),
 })
 /** 1,000 for a token that is read, 5,000 for one that is written; each request reads 100. */
 const price = (usage: Usage): Usage => ({

@@ -1,27 +1,7 @@
 import { expect, test } from 'vitest'
+import { cent, payer } from '../../../test/kits/payer.ts'
 import { valueOf, world } from '../../../test/kits/world.ts'
 import type { ScriptedFunction } from '../../adapters/scripted/run-function.ts'
-import type { Driver } from '../kernel/ports.ts'
-
-const cent = 10_000_000
-
-/** Pays so many cents in so many requests. */
-const payer = (cents: number, requests: number): Driver => ({
-  async run(_turn, steps) {
-    for (let n = 0; n < requests; n += 1)
-      await steps.step('model', 'm', { n }, async () => ({
-        value: { text: `answer ${n}` },
-        usage: {
-          input: 10,
-          output: 0,
-          estimated: false,
-          model: 'p/m',
-          cost: { nanoUsd: cents * cent, by: 'reported' },
-        },
-      }))
-    return { outcome: 'completed', output: 'paid', error: null, iterations: requests }
-  },
-})
 
 const hand =
   (...inputs: Record<string, unknown>[]): ScriptedFunction =>

@@ -10,12 +10,13 @@ import type { StepKind, Usage } from '../../model/event.ts'
 import type { Json } from '../../model/json.ts'
 import { stopGraceMs } from '../../model/limits.ts'
 import type { Delta } from '../../wire/log.ts'
-import { addSpent, formatUsd, readSpent } from '../../model/money.ts'
-import { moneyLeft } from '../../model/money-budget.ts'
+import { addSpent, readSpent } from '../../model/money.ts'
 import { flush } from '../kernel/commit.ts'
 import { isDriven } from '../../model/agent.ts'
+import { payOfDay } from '../kernel/day-spending.ts'
 import { holdWhileDraining, underWay } from '../kernel/drain.ts'
 import { BudgetExhausted } from '../kernel/faults.ts'
+import { assertBudget, holdMoney, lookAtBudget, readMoney, tokensLeft } from './budget-left.ts'
 import { drivenSteps } from './driven-steps.ts'
 import { createSteering } from './steering.ts'
 import type { Runtime } from './runtime.ts'
@@ -27,7 +28,9 @@ import { occurrence } from './run-tool.ts'
 
 export function createSteps(runtime: Runtime, running: Running): Steps {
   return {
-    step: (kind, name, request, effect) => runStep(runtime, running, kind, name, request, effect),
+    // What it has cost is counted before what it held is given back.
+    step: (kind, name, request, effect) =>
+      runStep(runtime, running, kind, name, request, effect).finally(() => running.release?.()),
     // The program of such an agent outlives this process.
     tool: (name, input) =>
       (running.agent.driver === 'host' || isDriven(running.agent) ? runToolOutside : runTool)(
@@ -40,21 +43,11 @@ export function createSteps(runtime: Runtime, running: Running): Steps {
     remark: (words) => remark(runtime, running, words),
     asking: (usage) => void (running.asking = usage),
     tokensLeft: () => tokensLeft(running),
-    moneyLeft: () => readMoney(running),
+    moneyLeft: () => readMoney(runtime, running),
+    holdMoney: (nanoUsd) => holdMoney(runtime, running, nanoUsd),
     steering: createSteering(runtime, running),
     ...(isDriven(running.agent) ? { driven: drivenSteps(runtime, running) } : {}),
   }
-}
-
-export function tokensLeft(running: Running): number | null {
-  const max = running.row.grant.tokensMax
-  return max === null ? null : Math.max(0, max - running.tokensUsed - running.tokensTaken)
-}
-
-function readMoney({ row, spent, nanoUsdTaken }: Running): { left: number; max: number } | null {
-  const max = row.grant.nanoUsdMax
-  const left = moneyLeft({ ...row, spent, nanoUsdBelow: nanoUsdTaken })
-  return max === undefined || left === null ? null : { left, max }
 }
 
 async function runStep<T extends Json>(
@@ -73,8 +66,7 @@ async function runStep<T extends Json>(
   let begun = false
   const attempt = async (): Promise<{ value: T; usage: Usage | null }> => {
     await lookAtBudget(runtime, running)
-    if (tokensLeft(running) === 0) throw new BudgetExhausted(describeBudget(running)) // R7
-    if (readMoney(running)?.left === 0) throw new BudgetExhausted(describeMoney(running)) // R7
+    assertBudget(runtime, running) // R7
     if (running.answerBuffered) await flush(runtime, running)
     await holdWhileDraining(runtime, running)
     if (!begun) beginStep(running, kind)
@@ -91,7 +83,7 @@ async function runStep<T extends Json>(
   running.progressAt = runtime.clock.elapsed()
   // A driver that ignored its signal must not record anything after the turn was stopped.
   running.abort.signal.throwIfAborted()
-  account(running, usage)
+  account(runtime, running, usage)
   running.buffer.push({
     type: 'step.ended',
     session: running.row.session,
@@ -108,17 +100,6 @@ async function runStep<T extends Json>(
   if (kind !== 'tool') running.answerBuffered = true
   if (kind === 'model') running.answeredOffset = running.stepOffset
   return value
-}
-
-function describeBudget({ row, tokensUsed, tokensTaken }: Running): string {
-  const below = tokensTaken === 0 ? '' : `, ${tokensTaken} are used or held by calls below`
-  return `the budget of ${row.grant.tokensMax ?? 0} tokens is used up: ${tokensUsed} are used here${below}`
-}
-
-function describeMoney({ row, spent, nanoUsdTaken }: Running): string {
-  const below = nanoUsdTaken === 0 ? '' : `, ${formatUsd(nanoUsdTaken)} is spent or held by calls below`
-  const max = formatUsd(row.grant.nanoUsdMax ?? 0)
-  return `the budget of ${max} is used up: ${formatUsd(spent.nanoUsd)} is spent here${below}`
 }
 
 const stopLookMs = 50
@@ -140,16 +121,6 @@ async function untilStopped(runtime: Runtime, { row, abort }: Running): Promise<
     if (!(await listStopping())) break
   }
   return true
-}
-
-/** R7: what calls below hold or have used stands in the row; only turns with a budget need to look. */
-async function lookAtBudget(runtime: Runtime, running: Running): Promise<void> {
-  const { tokensMax, nanoUsdMax } = running.row.grant
-  if (tokensMax === null && nanoUsdMax === undefined) return
-  const row = await runtime.store.turn(running.row.id)
-  if (row === null) return
-  running.tokensTaken = row.tokensBelow
-  running.nanoUsdTaken = row.nanoUsdBelow
 }
 
 /** Providers say all kinds of things. */
@@ -181,8 +152,9 @@ function beginStep(running: Running, kind: StepKind): void {
   if (running.said !== '' && !running.said.endsWith('\n')) running.said += '\n'
 }
 
-function account(running: Running, usage: Usage | null): void {
+function account(runtime: Runtime, running: Running, usage: Usage | null): void {
   if (usage === null) return
+  payOfDay(runtime, running.session.cwd, usage.cost?.nanoUsd ?? 0)
   running.tokensUsed += usage.input + usage.output
   running.spent = addSpent(running.spent, readSpent(usage))
 }
