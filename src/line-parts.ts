@@ -185,7 +185,7 @@ export const openDriven = (
     },
     version,
     titles: toolsByTitle,
-    lastSession: (session) => findAgentSession(store, session),
+    lastSession: (session, agent) => findAgentSession(store, session, agent),
   })
   return { driven, continues }
 }
@@ -196,14 +196,16 @@ const pageSize = 500
 async function findAgentSession(
   store: OpenStore,
   session: SessionId,
+  agent: string,
 ): Promise<{ id: string; turn: TurnId } | null> {
   let found: { id: string; turn: TurnId } | null = null
   for (let after = 0; ;) {
     const page = await store.read(after, { sessions: [session], types: ['step.ended'] }, pageSize)
     for (const { event } of page.events)
       if (event.type === 'step.ended' && event.name === sessionStep && event.turn !== null) {
-        const id = isRecord(event.output) ? event.output['session'] : null
-        if (typeof id === 'string') found = { id, turn: event.turn }
+        const { session: id, agent: of = agent } = isRecord(event.output) ? event.output : {}
+        // Another agent may have taken its place for a turn.
+        if (typeof id === 'string' && of === agent) found = { id, turn: event.turn }
       }
     if (!page.more) return found
     after = page.next

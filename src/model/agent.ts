@@ -74,6 +74,8 @@ export const Agent = z.strictObject({
   /** Names as calls use them: an agent's own, or its title where a door made it. */
   mayCall: z.array(z.string()).optional(),
   maxDepth: z.number().int().min(0).default(5),
+  /** Who does its work where it is over its limit, logged out or down, before anything was begun. */
+  fallback: z.array(z.string().min(1)).min(1).max(8).optional(),
   /** Whether agents of other projects may call it, as "project/name". */
   shared: z.boolean().optional(),
   limits: AgentLimits.default({}),

@@ -4,6 +4,7 @@
  * R7: the tokens that a call held stay held until its turn has really stopped (`turn.ended`).
  */
 import type { Event, EventOf, Outcome } from './event.ts'
+import type { Moved } from './fallback.ts'
 import type { BelowRow, TurnFacts, TurnRow } from './facts.ts'
 import { callsBelow, type Millis, type SessionId, type TurnId } from './id.ts'
 import type { Limits } from './limits.ts'
@@ -20,6 +21,7 @@ export type Progress = {
   spentBelow?: Spent | undefined
   toolCalls: readonly string[]
   iterations: number
+  moved?: Moved | undefined
 }
 export type TurnResult = Progress &
   Pick<EventOf<'turn.ended'>, 'outcome' | 'error' | 'entry'> & {
@@ -68,6 +70,7 @@ export function endTurn(
       iterations: used.iterations,
       toolCalls: [...toolCalls],
       entry: session.kind === 'persistent' ? entry : null,
+      ...(used.moved === undefined ? {} : { moved: used.moved }),
     },
   ]
   if (notice !== undefined) events.push(raiseNotice(turn.session, notice.about, notice.text))
@@ -253,5 +256,6 @@ function callEnded(
     openedAt: turn.openedAt,
     endedAt: now,
     cause,
+    ...(progress?.moved === undefined ? {} : { moved: progress.moved }),
   }
 }

@@ -6,6 +6,7 @@ import { CallId, FlowId, MessageId, NodeId, SessionId, TurnId } from './id.ts'
 import { AgentDefinition, MailTarget, Notices } from './event-parts.ts'
 import { Json } from './json.ts'
 import { BoundBy } from './limits.ts'
+import { Moved } from './fallback.ts'
 import { Cost, Spent } from './money.ts'
 import { answered, asked } from './question.ts'
 import { Refusal } from './refusal.ts'
@@ -33,7 +34,8 @@ export type SessionKind = z.infer<typeof SessionKind>
 export const MessageSource = z.enum(['user', 'applet', 'agent'])
 export type MessageSource = z.infer<typeof MessageSource>
 
-export const StepKind = z.enum(['model', 'tool', 'summary'])
+/** `move`: another agent took the place of one that could not work. */
+export const StepKind = z.enum(['model', 'tool', 'summary', 'move'])
 export type StepKind = z.infer<typeof StepKind>
 
 /**
@@ -205,6 +207,8 @@ export const Event = z.discriminatedUnion('type', [
     iterations: z.number().int(),
     toolCalls: z.array(z.string()),
     entry: Exchange.nullable(),
+    /** Another agent did it. */
+    moved: Moved.optional(),
   }),
   event('step.started', step),
   event('step.ended', {
@@ -269,6 +273,7 @@ export const Event = z.discriminatedUnion('type', [
     openedAt: z.number(),
     endedAt: z.number(),
     cause: z.string(),
+    moved: Moved.optional(),
   }),
   event('wait.started', { target: SessionId, until: z.number() }),
   event('wait.ended', { target: SessionId, reason: z.string() }),

@@ -6,7 +6,7 @@ import type { TurnRow } from './facts.ts'
 import { toNanoUsd } from './money.ts'
 import type { Refusal } from './refusal.ts'
 
-type Spender = Pick<TurnRow, 'grant' | 'spent' | 'nanoUsdBelow'>
+type Spender = Pick<TurnRow, 'spent' | 'nanoUsdBelow'> & { grant: { nanoUsdMax?: number | undefined } }
 
 /** Null without a budget. */
 export const moneyLeft = ({ grant, spent, nanoUsdBelow }: Spender): number | null =>

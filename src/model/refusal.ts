@@ -215,9 +215,9 @@ const words: { [Code in RefusalCode]: (refusal: Extract<Refusal, { code: Code }>
         'spent. Finish with what you have: more can be spent after midnight UTC, or once a person has raised ' +
         '[limits] dayUsdMax.'
       : r.usd !== undefined
-      ? `Of the budget of ${formatUsd(r.usd.max)}, ${formatUsd(r.usd.used)} is spent or held by calls, and ` +
-        'nothing is left. Finish with what you have.'
-      : `${r.needed} tokens are needed and ${r.left} are left of the budget. Finish with what you have.`,
+        ? `Of the budget of ${formatUsd(r.usd.max)}, ${formatUsd(r.usd.used)} is spent or held by calls, and ` +
+          'nothing is left. Finish with what you have.'
+        : `${r.needed} tokens are needed and ${r.left} are left of the budget. Finish with what you have.`,
   store_unavailable: (r) =>
     `Nothing can be recorded now: ${r.reason} (${renderPlace(r)}). ${r.cure}` +
     ` Try again in ${Math.ceil(r.retryInMs / 1000)} s, with the same key or id.`,

@@ -61,7 +61,16 @@ function prepareAll(db: DatabaseSync) {
     ),
   }
 }
-type Reads = 'session' | 'sessions' | 'turns' | 'entriesByNumber' | 'due' | 'event' | 'refused' | 'read' | 'spentOn'
+type Reads =
+  | 'session'
+  | 'sessions'
+  | 'turns'
+  | 'entriesByNumber'
+  | 'due'
+  | 'event'
+  | 'refused'
+  | 'read'
+  | 'spentOn'
 
 export function prepareReads(db: DatabaseSync): Pick<Store, Reads> {
   const statements = prepareAll(db)

@@ -1,6 +1,7 @@
 /** Makes a span when what it is about ends, from what was kept of its beginning and the event that ends it. */
 import type { Agent } from '../model/agent.ts'
 import type { EventOf } from '../model/event.ts'
+import { describeStepMove } from '../model/fallback.ts'
 import { toCallId, type FlowId, type Millis, type TurnId } from '../model/id.ts'
 import { stepSpanId, turnSpanId, type Sampling } from '../model/trace.ts'
 import type { Span } from './otlp-json.ts'
@@ -118,6 +119,14 @@ export function makeStepSpan(
       },
     }
   }
+  if (event.kind === 'move')
+    return {
+      ...place,
+      name: `move from ${event.name}`,
+      kind: 'internal',
+      failed: false,
+      attributes: { ...about, 'tieline.moved': describeStepMove(event.output) },
+    }
   const { finish, error } = readAnswer(event.output)
   const failed = error !== null || !event.ok
   const model = event.kind === 'model' ? event.name : null

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { ContextFilter, Manifest } from '../model/context.ts'
 import { Outcome } from '../model/event.ts'
+import { Moved } from '../model/fallback.ts'
 import { Json } from '../model/json.ts'
 import { allowedToolsMax } from '../model/limits.ts'
 import type { Refusal } from '../model/refusal.ts'
@@ -152,6 +153,7 @@ export const CallRecord = z
     endedAt: z.number().nullable(),
     durationMs: z.number().nullable(),
     context: Manifest.nullable(),
+    moved: Moved.optional().describe('another agent did it, because this one could not work'),
     refusal: z
       .custom<Refusal | null>()
       .describe('why it was refused: a code and what belongs to it; null where it was not'),

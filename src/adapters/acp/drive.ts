@@ -39,7 +39,7 @@ export type DriverDeps = {
   /** Titles of our own tools, which some agents show in place of their names. */
   titles: ReadonlyMap<string, string>
   /** The agent's own session that this session had last, and in which turn. */
-  lastSession: (session: SessionId) => Promise<{ id: string; turn: TurnId } | null>
+  lastSession: (session: SessionId, agent: string) => Promise<{ id: string; turn: TurnId } | null>
   /** A process that was started in one turn works in another now: its token means that one. */
   continues: Map<TurnId, TurnId>
   report: (fault: unknown) => void
@@ -85,7 +85,8 @@ export function driveAgents(deps: DriverDeps): DrivenAgents {
       const { text: output, error } = spoken
       if (error === null) return { outcome: 'completed', output, error, iterations: 1 }
       const outcome = error.startsWith('budget_exhausted') ? 'budget_exhausted' : 'failed'
-      return { outcome, output, error, iterations: 1 }
+      const isAway = error.startsWith(AgentUnavailable.code)
+      return { outcome, output, error, iterations: 1, ...(isAway && { unavailable: error }) }
     },
   }
   return {
@@ -138,7 +139,7 @@ async function speakOnce(
   signal: AbortSignal,
 ): Promise<Done> {
   const { id } = turn.session
-  const before = await deps.lastSession(id)
+  const before = await deps.lastSession(id, turn.agent.name)
   const interrupted = turn.attempt === 1 && before?.turn === turn.turn.id
   let agent = await openFor(deps, pool, turn, before?.id ?? null, signal)
   if (interrupted && !agent.conversation.loaded)
@@ -181,7 +182,8 @@ async function record(deps: DriverDeps, turn: TurnInput, steps: Steps, agent: Op
   if (driven === undefined) return
   const connected = deps.door() === null || agent.connected || (await untilReached(deps, driven.reached))
   agent.connected ||= connected
-  const output: Json = { session: agent.conversation.id, loaded: agent.conversation.loaded, connected }
+  const { id: own, loaded } = agent.conversation
+  const output: Json = { session: own, loaded, connected, agent: turn.agent.name }
   driven.seen({
     key: `${sessionStep}-${turn.attempt}-${agent.opened}`,
     name: sessionStep,

@@ -5,10 +5,11 @@ import type { Unavailable } from './program.ts'
 
 /** The message starts with the refusal's code, and ends with what a person can do. */
 export class AgentUnavailable extends Error {
+  static readonly code = 'agent_unavailable'
   override readonly name = 'AgentUnavailable'
   readonly unavailable: Unavailable
   constructor(unavailable: Unavailable) {
-    super(`agent_unavailable: ${unavailable.why}; ${unavailable.cure}`)
+    super(`${AgentUnavailable.code}: ${unavailable.why}; ${unavailable.cure}`)
     this.unavailable = unavailable
   }
 }

@@ -76,6 +76,13 @@ function classifyUnknown(error: unknown): Broken {
   return { ...plain('provider_error', detail), status, retry: status !== null && isTransient(status) }
 }
 
+/** Not this request is wrong: nobody's would be answered now. */
+export const isUnavailable = ({ code, status, retry }: Broken): boolean =>
+  code === 'provider_stalled' || retry || (status !== null && loggedOut.includes(status))
+
+/** The key is not taken, or nothing is left on it. */
+const loggedOut = [401, 402, 403]
+
 const isTransient = (status: number): boolean => status === 408 || status === 429 || status >= 500
 
 const plain = (code: ProviderFaultCode, detail: string): Broken => ({

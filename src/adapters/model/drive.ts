@@ -11,7 +11,7 @@ import type { PriceUsage } from '../../runtime/kernel/prices-port.ts'
 import { faultMessage } from '../../model/contained.ts'
 import type { Usage } from '../../model/event.ts'
 import { ProviderFault } from '../../runtime/kernel/faults.ts'
-import { type Broken, describeBroken, redactor } from './describe-broken.ts'
+import { type Broken, describeBroken, isUnavailable, redactor } from './describe-broken.ts'
 import { nothingReceived, receive, type Received } from './receive.ts'
 import { turnWire, type WireRequest } from './wire.ts'
 
@@ -30,7 +30,16 @@ export function askMaker({ model, count, ...settings }: ModelDriverSettings) {
   const alarm = settings.alarm ?? createAlarm(settings.clock)
   const estimate = usageEstimator(count)
   const makeAsk = (agent: Agent, deadline: Millis, prices = readPrices(settings, agent)): Ask =>
-    modelAsk({ ...settings, model: () => model(agent), alarm, estimate, deadline, prices })
+    modelAsk({
+      ...settings,
+      model: () => model(agent),
+      alarm,
+      estimate,
+      deadline,
+      prices,
+      // Somebody else can do it now.
+      ...(agent.fallback === undefined ? {} : { patienceMs: patienceMsMax }),
+    })
   return { makeAsk, estimate }
 }
 
@@ -74,6 +83,7 @@ const retriesMax = 4
 const pauseMsFirst = 500
 const pauseMsMax = 16_000
 const remarkPointsMax = 200
+const patienceMsMax = 10_000
 
 type AskSettings = {
   /** Called for the first real request only, so that a replay needs no model and no key. */
@@ -85,6 +95,8 @@ type AskSettings = {
   prices?: AgentPrices
   deadline: Millis
   stallMs?: number
+  /** A provider that wants a longer pause is not waited for. */
+  patienceMs?: number
   redact?: (text: string) => string
 }
 
@@ -99,7 +111,8 @@ export function modelAsk(settings: AskSettings): Ask {
 
   return async (request, emit, signal, remark) => {
     model ??= await settings.model().catch((error: unknown) => {
-      throw new ProviderFault('provider_unconfigured', redact(faultMessage(error)), { cause: error })
+      const detail = redact(faultMessage(error))
+      throw new ProviderFault('provider_unconfigured', detail, { unavailable: true, cause: error })
     })
     await settings.prices?.load()
     const wire = translate(request)
@@ -128,7 +141,7 @@ export function modelAsk(settings: AskSettings): Ask {
           formatRefused = true
           continue
         }
-        const pauseMs = pauseBefore(tries, broken)
+        const pauseMs = pauseBefore(tries, broken, settings.patienceMs)
         if (received.text !== '' || pauseMs === null || clock.elapsed() + pauseMs >= end)
           throw await makeFault(error, broken, tries, request, received, settings)
         const next = `try ${tries + 1} of ${retriesMax + 1}`
@@ -145,8 +158,8 @@ const describePause = (ms: number): string =>
   `${ms < 10_000 ? Math.ceil(ms / 100) / 10 : Math.ceil(ms / 1000)} s`
 
 /** Doubles from half a second; the provider's own wish wins. Null where a retry is of no use. */
-function pauseBefore(tries: number, broken: Broken): number | null {
-  if (!broken.retry || tries > retriesMax) return null
+function pauseBefore(tries: number, broken: Broken, patienceMs = Infinity): number | null {
+  if (!broken.retry || tries > retriesMax || (broken.retryAfterMs ?? 0) > patienceMs) return null
   return broken.retryAfterMs ?? Math.min(pauseMsFirst * 2 ** (tries - 1), pauseMsMax)
 }
 
@@ -179,7 +192,7 @@ async function makeFault(
 ): Promise<ProviderFault> {
   const detail = tries > 1 ? `${broken.detail} (after ${tries} tries)` : broken.detail
   const usage = received.text === '' ? null : await readUsage(request, received, settings)
-  return new ProviderFault(broken.code, detail, { usage, cause: error })
+  return new ProviderFault(broken.code, detail, { usage, unavailable: isUnavailable(broken), cause: error })
 }
 
 type Counting = Pick<AskSettings, 'estimate' | 'prices'>

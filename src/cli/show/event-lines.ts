@@ -1,6 +1,7 @@
 /** Events as lines, for `tieline tail`. Pure. */
 import type { StreamedEvent } from '../../wire/log.ts'
 import type { Event, EventOf } from '../../model/event.ts'
+import { describeStepMove } from '../../model/fallback.ts'
 import { toTurnId } from '../../model/id.ts'
 import { opensTurn } from '../../model/opening.ts'
 import { explain } from '../../model/refusal.ts'
@@ -129,6 +130,7 @@ function describeWork(event: Exclude<Event, MailEvent>, names: Names): string {
       return `uses ${oneLine(event.name)}`
     case 'step.ended': {
       if (event.kind === 'tool') return `used ${oneLine(event.name)}${event.ok ? '' : ', which failed'}`
+      if (event.kind === 'move') return oneLine(describeStepMove(event.output))
       const tokens = (event.usage?.input ?? 0) + (event.usage?.output ?? 0)
       return `${event.kind === 'model' ? 'thought' : 'made a summary'} (${tokens} tokens)`
     }

@@ -11,6 +11,7 @@ import type { Json } from '../../model/json.ts'
 import { type Refusal, isRefusal } from '../../model/refusal.ts'
 import { type BuiltContext } from '../turns/context.ts'
 import type { Runtime } from './runtime.ts'
+import { hasFallback } from '../turns/fallback.ts'
 import { readDayBudget } from '../kernel/day-spending.ts'
 import { deadlineNow } from '../kernel/kept-time.ts'
 import { newSession } from '../kernel/new-session.ts'
@@ -112,7 +113,7 @@ function readHindrances(runtime: Runtime, { target }: Plan, session: SessionRow 
   const agent = findTargetAgent(runtime, target, session)
   if (agent === undefined) return {}
   return {
-    unavailable: runtime.agents.whyUnavailable?.(agent) ?? null,
+    unavailable: hasFallback(runtime, agent) ? null : (runtime.agents.whyUnavailable?.(agent) ?? null),
     unrestricted: isDriven(agent) ? (runtime.agents.whyUnrestricted?.(agent) ?? null) : null,
   }
 }

@@ -38,15 +38,18 @@ export class ProviderFault extends Error {
   readonly code: ProviderFaultCode
   /** What the broken answer cost; null where nothing was received. */
   readonly usage: Usage | null
+  /** It is not this request that it cannot answer: it is down, over its limit, or not paid for. */
+  readonly unavailable: boolean
 
   constructor(
     code: ProviderFaultCode,
     detail: string,
-    options: { usage?: Usage | null; cause?: unknown } = {},
+    options: { usage?: Usage | null; unavailable?: boolean; cause?: unknown } = {},
   ) {
     super(detail === '' ? code : `${code}: ${detail}`, { cause: options.cause })
     this.code = code
     this.usage = options.usage ?? null
+    this.unavailable = options.unavailable ?? false
   }
 }
 

@@ -226,6 +226,8 @@ export type TurnOutcome = {
   iterations: number
   /** The output is all that counts, though it failed: what was said before it is not kept with it. */
   whole?: boolean
+  /** Why its agent cannot work at all at present: another may take its place. */
+  unavailable?: string
   /** News for the session itself, recorded with the end of the turn. */
   notice?: { about: string; text: string }
 }

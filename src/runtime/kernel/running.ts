@@ -7,6 +7,7 @@ import type { Agent } from '../../model/agent.ts'
 import type { Event, EventOf, Opening, Outcome, Usage } from '../../model/event.ts'
 import type { Activation, SessionRow, TurnFacts, TurnRow } from '../../model/facts.ts'
 import type { Progress } from '../../model/end.ts'
+import type { Moved } from '../../model/fallback.ts'
 import type { CallId, Millis, SessionId } from '../../model/id.ts'
 import { addSpent, nothingSpent, readSpent, recalledSpent, type Spent } from '../../model/money.ts'
 import { msLeft } from './kept-time.ts'
@@ -18,7 +19,9 @@ import type { Delta } from '../../wire/log.ts'
 export type Running = {
   readonly row: TurnRow
   readonly session: SessionRow
-  readonly agent: Agent
+  /** What runs the turn: its own, or one that took its place. */
+  agent: Agent
+  moved: Moved | null
   readonly epoch: number
   readonly input: Opening
   readonly abort: AbortController
@@ -127,6 +130,7 @@ export function createRunning(
     spentBelow: nothingSpent,
     nanoUsdTaken: row.nanoUsdBelow,
     release: null,
+    moved: null,
     begun: new Map(),
     waits: new Map(),
     summary: null,
@@ -152,6 +156,7 @@ export const turnProgress = (running: Running): Progress => ({
   spentBelow: running.spentBelow,
   toolCalls: [...running.toolCalls],
   iterations: running.iterations,
+  ...(running.moved === null ? {} : { moved: running.moved }),
 })
 
 /** The end of a turn for whoever waits here, before it is recorded or where it cannot be. */

@@ -2,6 +2,7 @@
 import type { EventOf } from '../../model/event.ts'
 import type { TurnRow } from '../../model/facts.ts'
 import { toTurnId, type CallId, type TurnId } from '../../model/id.ts'
+import { describeMove } from '../../model/fallback.ts'
 import { recalledSpent } from '../../model/money.ts'
 import { listen, type Runtime } from './runtime.ts'
 import type { CallResult } from './ports.ts'
@@ -13,7 +14,7 @@ export function toResult(
 ): CallResult {
   return {
     call: ended.call,
-    agent: opened.grant.agent,
+    agent: ended.moved?.to ?? opened.grant.agent,
     outcome: ended.outcome,
     output: ended.output,
     truncated: ended.truncated,
@@ -23,9 +24,9 @@ export function toResult(
     spent: recalledSpent(ended.spent, ended.tokensUsed),
     durationMs: Math.max(0, ended.endedAt - ended.openedAt),
     iterations: ended.iterations,
-    path: opened.grant.path.map((hop) => hop.agent),
+    path: opened.grant.path.map((hop) => hop.agent).with(-1, ended.moved?.to ?? opened.grant.agent),
     refusal: null,
-    notes: opened.notes ?? [],
+    notes: [...(opened.notes ?? []), ...(ended.moved === undefined ? [] : [describeMove(ended.moved)])],
   }
 }
 

@@ -76,6 +76,7 @@ function openedRecord(
     endedAt: ended?.endedAt ?? null,
     durationMs: ended === null ? null : ended.endedAt - ended.openedAt,
     context: opened.context,
+    ...(ended?.moved === undefined ? {} : { moved: ended.moved }),
     refusal: null,
   }
 }

@@ -3,6 +3,7 @@
  * were told, and run nothing.
  */
 import type { Event, EventOf, StoredEvent, Usage } from '../../model/event.ts'
+import type { Moved } from '../../model/fallback.ts'
 import { toTurnId, type CallId } from '../../model/id.ts'
 import { canonical, type Json } from '../../model/json.ts'
 import { isAlikeButMarks } from '../../model/secret-mark.ts'
@@ -59,6 +60,17 @@ async function takeThen(replaying: Replaying, at: string): Promise<readonly stri
   const words = known.output as string[]
   noteGiven(replaying.runtime, replaying.running(), steerKey(at), words)
   return words
+}
+
+/** Who took the place of an agent then, however things are now. Asked for twice: when looked for, and when made. */
+export async function moveThen(replaying: Replaying, from: string, key: string): Promise<Moved | null> {
+  const found = replaying.turn.timeline.find(
+    ({ event }) => event.type === 'step.ended' && event.kind === 'move' && event.key === key,
+  )?.event
+  if (found?.type !== 'step.ended') return null
+  const known = reserveStep(replaying, 'step.ended', 'move', from, key, undefined)
+  if (known !== undefined) await replaying.gate.reach(known)
+  return found.output as Moved
 }
 
 /** A check that did not finish is in the record, and is not tried again; any other gives the same again. */

@@ -230,8 +230,7 @@ export function openFactsThen(running: Running, target: SessionRow | null, momen
   }
 }
 
-const readUsd = (refusal: Refusal | null) =>
-  refusal?.code === 'budget_exhausted' ? refusal.usd : undefined
+const readUsd = (refusal: Refusal | null) => (refusal?.code === 'budget_exhausted' ? refusal.usd : undefined)
 const isOfTask = (usd: ReturnType<typeof readUsd>): boolean => usd !== undefined && usd.day === undefined
 
 function dayThen(refusal: Refusal | null): Pick<OpenFacts, 'day'> {
@@ -274,8 +273,7 @@ function moneyBelowThen(running: Running, { recorded, targetAgent }: CallMoment)
   const max = running.row.grant.nanoUsdMax
   if (max === undefined) return 0
   const spent = running.spent.nanoUsd
-  if (recorded.type === 'call.refused')
-    return isOfTask(readUsd(recorded.refusal)) ? max - spent : 0
+  if (recorded.type === 'call.refused') return isOfTask(readUsd(recorded.refusal)) ? max - spent : 0
   const held = recorded.grant.nanoUsdMax ?? 0
   const { requested } = recorded
   const asked = typeof requested === 'object' && requested !== null && 'maxUsd' in requested

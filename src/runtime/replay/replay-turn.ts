@@ -10,7 +10,7 @@ import { canonical } from '../../model/json.ts'
 import { BudgetExhausted, Fenced, Stopped } from '../kernel/faults.ts'
 import { createRuntime } from '../sessions/runtime.ts'
 import { markPattern } from '../../model/secret-mark.ts'
-import { schemasThen, stepsThen, toolsThen } from './replay-answers.ts'
+import { moveThen, schemasThen, stepsThen, toolsThen } from './replay-answers.ts'
 import { createReplayGate, type Stray } from './replay-gate.ts'
 import { agentsThen } from './replay-facts.ts'
 import {
@@ -68,6 +68,7 @@ export async function replayTurn(ports: ReplayPorts, turn: RecordedTurn, says: b
         summarise: async () => null,
         describeWorkspace: async () => ({ text: '' }),
         schemas: schemasThen(() => replaying),
+        moves: (from, key) => moveThen(replaying, from, key),
         subagent: ports.subagent,
         ...(ports.artifactKinds === undefined ? {} : { artifactKinds: ports.artifactKinds }),
         asks: true,

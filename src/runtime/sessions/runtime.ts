@@ -36,6 +36,7 @@ type PortName =
   | 'launcher'
   | 'artifactKinds'
   | 'tells'
+  | 'moves'
   | 'sampling'
   | 'release'
   | 'place'

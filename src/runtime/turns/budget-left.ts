@@ -1,7 +1,7 @@
 /** R7: what a turn may still spend, in tokens and in money, of its own budget and of the day's. */
 import { dayLeft, nameBudget } from '../../model/day-budget.ts'
 import { formatUsd } from '../../model/money.ts'
-import { moneyLeft } from '../../model/money-budget.ts'
+import { leastMoney, moneyLeft } from '../../model/money-budget.ts'
 import { holdOfDay, lookAtDay, readDayBudget } from '../kernel/day-spending.ts'
 import { BudgetExhausted } from '../kernel/faults.ts'
 import type { MoneyLeft } from '../kernel/ports.ts'
@@ -14,12 +14,21 @@ export function tokensLeft(running: Running): number | null {
 }
 
 /** Of the budgets that there are, the one that is used up first. */
-export function readMoney(runtime: Runtime, { row, session, spent, nanoUsdTaken }: Running): MoneyLeft | null {
-  const left = moneyLeft({ ...row, spent, nanoUsdBelow: nanoUsdTaken })
-  const own: MoneyLeft | null = left === null ? null : { left, max: row.grant.nanoUsdMax ?? 0, of: 'task' }
+export function readMoney(runtime: Runtime, running: Running): MoneyLeft | null {
+  const { session, spent, nanoUsdTaken } = running
+  const max = readMax(running)
+  const left = moneyLeft({ grant: { nanoUsdMax: max }, spent, nanoUsdBelow: nanoUsdTaken })
+  const own: MoneyLeft | null = left === null ? null : { left, max: max ?? 0, of: 'task' }
   const day = readDayBudget(runtime, session.cwd)
   if (day === null || (own !== null && own.left <= dayLeft(day))) return own
   return { left: dayLeft(day), max: day.max, of: day.of }
+}
+
+/** An agent that took the place of another is held to its own limit too. */
+function readMax({ row, agent, moved }: Running): number | undefined {
+  const own = moved === null ? null : leastMoney(agent.limits.maxUsd)
+  const granted = row.grant.nanoUsdMax
+  return own === null ? granted : Math.min(own, granted ?? own)
 }
 
 /** What the request under way may cost of the day's budget, until its step has ended. */
@@ -51,7 +60,11 @@ function describeTokens({ row, tokensUsed, tokensTaken }: Running): string {
   return `the budget of ${row.grant.tokensMax ?? 0} tokens is used up: ${tokensUsed} are used here${below}`
 }
 
-function describeMoney(runtime: Runtime, { session, spent, nanoUsdTaken }: Running, money: MoneyLeft): string {
+function describeMoney(
+  runtime: Runtime,
+  { session, spent, nanoUsdTaken }: Running,
+  money: MoneyLeft,
+): string {
   const { max, of } = money
   if (of !== 'task') {
     const used = formatUsd(readDayBudget(runtime, session.cwd)?.used ?? max)

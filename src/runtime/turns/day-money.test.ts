@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { kill, mortal, next } from '../../../test/kits/mortal.ts'
 import { cent, payer } from '../../../test/kits/payer.ts'
+import { flowOf, replayed } from '../../../test/kits/replay.ts'
 import { valueOf, virtualClock, world, type World } from '../../../test/kits/world.ts'
 import { toDay } from '../../model/day-budget.ts'
 import type { ScriptedFunction } from '../../adapters/scripted/run-function.ts'
@@ -37,7 +38,11 @@ test('R7: requests under way count: others that begin meanwhile cannot spend the
   const w = await world({ agents: { a: { driver } }, limits: { dayUsdMax: 1 }, clock })
   const runs = [w.ask('a', '1'), w.ask('a', '2'), w.ask('a', '3')]
   const ends = await Promise.all(runs.map((run) => w.until(run)))
-  expect(ends.map(({ outcome }) => outcome).toSorted()).toEqual(['budget_exhausted', 'completed', 'completed'])
+  expect(ends.map(({ outcome }) => outcome).toSorted()).toEqual([
+    'budget_exhausted',
+    'completed',
+    'completed',
+  ])
   expect(await spentToday(w)).toBe(120 * cent)
 })
 
@@ -57,6 +62,8 @@ test('a call is refused once the day is used up, and a replay refuses it again',
     code: 'budget_exhausted',
     usd: { max: 100 * cent, used: 100 * cent, day: 'server' },
   })
+  const { turns } = await replayed(w, await flowOf(w))
+  expect(turns.map(({ equal }) => equal)).toEqual([true, true])
 })
 
 test('zero dollars a day open nothing, and no limit opens everything', async () => {
@@ -72,12 +79,12 @@ test('a crash does not forget what the day has cost', async () => {
   const w = await mortal(options)
   const run = w.ask('a', 'go')
   await w.pass(2500)
-  expect(await spentToday(w)).toBe(40 * cent)
+  expect(await spentToday(w)).toBe(80 * cent)
   kill(w)
   void Promise.resolve(run).catch(() => undefined)
   const again = await next(w, options)
   await again.pass(20_000)
-  // Its second answer was not recorded when it died: it is asked for again, and that is all that is.
+  // The request that was under way is made again, and that is all that is.
   expect(await spentToday(again)).toBe(120 * cent)
   expect((await again.events('turn.ended')).map(({ event }) => event.outcome)).toEqual(['budget_exhausted'])
   expect(await again.run('a', 'more')).toMatchObject({ outcome: 'refused' })

@@ -35,6 +35,8 @@ export type LoopAnswer = {
   usage: Usage
   finish: string
   error?: string
+  /** The model cannot be reached at all at present, so nothing of the request was done. */
+  unavailable?: true
 }
 
 /** The answer as a step's result; what it cost stands beside it in the log. */
@@ -104,7 +106,11 @@ export async function runLoop(
       signal.throwIfAborted()
       const answer = await request(turn, steps, ask, modelName, messages, tail, answered + 1, estimate)
       answered += 1
-      if (answer.error !== undefined) return end('failed', answer.error, answer.text)
+      if (answer.error !== undefined)
+        return {
+          ...end('failed', answer.error, answer.text),
+          ...(answer.unavailable === true && { unavailable: answer.error }),
+        }
       if (answer.text.trim() !== '') said = answer.text
       if (answer.toolCalls.length === 0) {
         tail = await listWords(steps, `end-${turn.attempt}-${answered}`, true)
@@ -178,7 +184,13 @@ export function request(
     } catch (error) {
       if (!(error instanceof ProviderFault)) throw error
       return {
-        value: { text: streamed, toolCalls: [], finish: 'error', error: error.message },
+        value: {
+          text: streamed,
+          toolCalls: [],
+          finish: 'error',
+          error: error.message,
+          ...(error.unavailable && streamed === '' && { unavailable: true as const }),
+        },
         usage: error.usage,
       }
     }

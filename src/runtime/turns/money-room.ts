@@ -6,7 +6,11 @@ import type { Steps } from '../kernel/ports.ts'
 import type { EstimateUsage } from './estimate-usage.ts'
 import type { ModelRequest } from './loop.ts'
 
-const names = { task: 'for this task', server: 'that the server may spend today', project: 'that this project may spend today' }
+const names = {
+  task: 'for this task',
+  server: 'that the server may spend today',
+  project: 'that this project may spend today',
+}
 
 /** Constant, so that a provider's cache of the prompt is lost once only. It is no part of what a replay compares. */
 export function withWarning(system: string, steps: Pick<Steps, 'moneyLeft'>): string {

@@ -1,4 +1,5 @@
 /** What turns need of the runtime beyond the rooms below. */
+import type { Moved } from '../../model/fallback.ts'
 import type { FlowId, SessionId } from '../../model/id.ts'
 import type { Sampling } from '../../model/trace.ts'
 import type { Launcher } from '../kernel/launch-port.ts'
@@ -14,6 +15,8 @@ export type Runtime = Below & {
   launcher?: Launcher
   /** Kinds of artifacts that a subagent may answer with; all of them unless given. */
   artifactKinds?: readonly string[]
+  /** Only of a replay: how a turn was moved to another agent then; null where it was not. */
+  moves?: (from: string, key: string) => Promise<Moved | null>
   /** False in a replay of a call whose callee was told nothing of how to answer. */
   tells?: boolean
   /** Whether somebody can be asked for leave: otherwise tools under `ask` are refused at once. */

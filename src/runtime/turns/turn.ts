@@ -19,8 +19,9 @@ import { forgetTime, keepTime, msLeft, renewTime } from '../kernel/kept-time.ts'
 import { settleCommits, startingOne } from '../kernel/commit.ts'
 import { inProject } from '../kernel/projects-port.ts'
 import type { Runtime } from './runtime.ts'
-import type { TurnOutcome } from '../kernel/ports.ts'
+import type { TurnInput, TurnOutcome } from '../kernel/ports.ts'
 import { countUsed, type Recorded } from '../kernel/recorded.ts'
+import { withFallback } from './fallback.ts'
 import { repaired } from './repair.ts'
 import { countSpent, createRunning, unrecordedEnd, type Running } from '../kernel/running.ts'
 import { nothingNext, type Next } from './next-turn.ts'
@@ -138,21 +139,31 @@ async function finish(
 
 async function drive(runtime: Runtime, running: Running): Promise<TurnOutcome> {
   try {
-    const input = await buildTurnInput(runtime, running)
-    const driver = runtime.rooms.driverOfClient(running) ?? runtime.agents.driver(running.agent)
-    const steps = createSteps(runtime, running)
+    let prepared = await prepare(runtime, running)
+    const first = async (): Promise<TurnOutcome> => {
+      if (running.moved !== null) prepared = await prepare(runtime, running)
+      return prepared.run(prepared.input)
+    }
     const run = async (): Promise<TurnOutcome> =>
       asSubagent(
         runtime,
         running,
-        await repaired(runtime, running, await driver.run(input, steps, running.abort.signal), (again) =>
-          driver.run({ ...input, ...again(input) }, steps, running.abort.signal),
+        await repaired(runtime, running, await withFallback(runtime, running, first), (again) =>
+          prepared.run({ ...prepared.input, ...again(prepared.input) }),
         ),
       )
     return checked(await untilLeft(runtime, running, run()))
   } catch (error) {
     return broken(running, error)
   }
+}
+
+/** What its agent is given, and what runs it. */
+async function prepare(runtime: Runtime, running: Running) {
+  const input = await buildTurnInput(runtime, running)
+  const driver = runtime.rooms.driverOfClient(running) ?? runtime.agents.driver(running.agent)
+  const steps = createSteps(runtime, running)
+  return { input, run: (given: TurnInput) => driver.run(given, steps, running.abort.signal) }
 }
 
 /** A driver of somebody's own may return anything. */
@@ -230,6 +241,7 @@ async function toTurnResult(runtime: Runtime, running: Running, ended: TurnOutco
     tokensBelow: running.tokensBelow,
     ...(ended.notice === undefined || outcome !== 'completed' ? {} : { notice: ended.notice }),
     spentBelow: running.spentBelow,
+    ...(running.moved === null ? {} : { moved: running.moved }),
     entry: running.session.kind === 'persistent' ? await buildEntry(runtime, running, output, error) : null,
   }
 }

@@ -28,7 +28,9 @@ const words: Words = {
   'step.ended': (event, agent) =>
     event.kind === 'tool'
       ? `${event.name} of ${agent} ${event.ok ? 'returns' : 'fails'}`
-      : `${agent} hears from ${event.name}`,
+      : event.kind === 'move'
+        ? `${agent} could not work: another agent takes over`
+        : `${agent} hears from ${event.name}`,
   'call.opened': (event, agent, named) =>
     `${agent} calls ${named(event.grant.agent)}: ${shorten(event.task)}`,
   'call.refused': (event, agent, named) =>

@@ -147,6 +147,7 @@ const inner: Inner = {
 
 function endStep(bar: Bar, event: EventOf<'step.ended'>, at: number): void {
   if (event.usage !== null) bar.tokens += event.usage.input + event.usage.output
+  if (event.kind === 'move') return
   if (event.kind === 'tool') {
     const announced = bar.segments.findLast(
       (one) => one.kind === 'tool' && one.key === event.key && one.to === null,
