@@ -207,7 +207,6 @@ export const Event = z.discriminatedUnion('type', [
     iterations: z.number().int(),
     toolCalls: z.array(z.string()),
     entry: Exchange.nullable(),
-    /** Another agent did it. */
     moved: Moved.optional(),
   }),
   event('step.started', step),

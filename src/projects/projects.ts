@@ -68,7 +68,6 @@ export type OpenProjects = Projects & {
 }
 
 const directoriesMax = 500
-
 export const openProjects = (options: ProjectOptions): OpenProjects => new ProjectBook(options)
 
 /** The user's own configuration, as it was last read. */

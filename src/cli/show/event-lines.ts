@@ -95,6 +95,13 @@ function describeMail(event: MailEvent, { findSession }: Names): string {
 /** A server of a later version may send events that are not known here. */
 const describeUnknown = (event: never): string => (event as Event).type
 
+function describeStep(event: EventOf<'step.ended'>): string {
+  if (event.kind === 'tool') return `used ${oneLine(event.name)}${event.ok ? '' : ', which failed'}`
+  if (event.kind === 'move') return oneLine(describeStepMove(event.output))
+  const tokens = (event.usage?.input ?? 0) + (event.usage?.output ?? 0)
+  return `${event.kind === 'model' ? 'thought' : 'made a summary'} (${tokens} tokens)`
+}
+
 function describeWork(event: Exclude<Event, MailEvent>, names: Names): string {
   switch (event.type) {
     case 'agent.created':
@@ -128,12 +135,8 @@ function describeWork(event: Exclude<Event, MailEvent>, names: Names): string {
     }
     case 'step.started':
       return `uses ${oneLine(event.name)}`
-    case 'step.ended': {
-      if (event.kind === 'tool') return `used ${oneLine(event.name)}${event.ok ? '' : ', which failed'}`
-      if (event.kind === 'move') return oneLine(describeStepMove(event.output))
-      const tokens = (event.usage?.input ?? 0) + (event.usage?.output ?? 0)
-      return `${event.kind === 'model' ? 'thought' : 'made a summary'} (${tokens} tokens)`
-    }
+    case 'step.ended':
+      return describeStep(event)
     case 'call.opened':
       return `calls ${oneLine(event.grant.agent)} (${event.call}): ${shorten(event.task)}`
     case 'call.refused':

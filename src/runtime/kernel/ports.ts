@@ -13,6 +13,7 @@ import type { UntrustedProject } from '../../model/untrusted.ts'
 import type { DrivenSteps, Hindrances, Placed, SteerActs, Steering } from './driven-port.ts'
 import type { Command, Launch } from './launch-port.ts'
 import type { MailActs } from './mail-port.ts'
+import type { MoneySteps } from './prices-port.ts'
 import type { Dispatch, SessionState } from '../../wire/sessions.ts'
 import type { CallableAgent, ToolSpec } from '../../wire/tools.ts'
 /** `read` may be repeated after a crash; `write` may not; `call` records itself as a call. */
@@ -21,19 +22,14 @@ export type ToolEffect = 'read' | 'write' | 'call'
 export type Tool = {
   name: string
   effect: ToolEffect
-  /**
-   * True for tools that call, spawn or send: removed by `allow_nested_calls: false` and at the depth limit.
-   */
+  /** True for tools that call, spawn or send: removed by `allow_nested_calls: false`, and at the depth limit. */
   calling: boolean
-  /**
-   * True for tools that wait for another session: a wait is an edge of the wait-for graph (R5), and an edge
-   * belongs to a turn.
-   */
+  /** True for tools that wait for another session: an edge of the wait-for graph (R5) belongs to a turn. */
   waits?: boolean
   /** Why the configuration keeps it from everybody: it is not shown, and says no when it is used. */
   disabled?: string
   describe(turn: TurnContext): ToolSpec
-  /** Its input as the configuration leaves it: with its defaults, and with what it fixes. */
+  /** Its input as the configuration leaves it. */
   settle?(input: Json): { input: Json } | Refusal
   /**
    * Parses its own input. A refusal is an answer, not a throw. May throw a fault; must stop soon after
@@ -161,10 +157,7 @@ export type Acts = MailActs &
     ): Promise<{ text: string; offset: number; nextOffset: number | null; total: number } | Refusal>
   }
 
-/** Of the budget that is used up first: that of the task, or of the day. */
-export type MoneyLeft = { left: number; max: number; of: 'task' | 'server' | 'project' }
-
-export type Steps = {
+export type Steps = MoneySteps & {
   /**
    * Returns the recorded result where there is one; otherwise runs `effect` and records its result. Steps of
    * kind `model` and `summary` may be repeated after a crash. Throws when the budget is used up or the turn
@@ -184,11 +177,8 @@ export type Steps = {
   emit(text: string): void
   /** What stands in the way of the request under way. Shown while it does, recorded nowhere. */
   remark?(words: string): void
-  /** Tokens, or billionths of a dollar, that this turn may still use; null is no budget. */
+  /** Tokens that this turn may still use; null is no budget. */
   tokensLeft(): number | null
-  moneyLeft?(): MoneyLeft | null
-  /** What the request under way is estimated to cost: others cannot spend it meanwhile. */
-  holdMoney?(nanoUsd: number): void
   /** For agents that keep their own loop; a replay has none of it. */
   driven?: DrivenSteps
   steering?: Steering
@@ -208,7 +198,7 @@ export type TurnTask = {
   task: string
   input: Json
   tools: readonly ToolSpec[]
-  /** Of these, by name, what a model is offered only once there is something to wait for or to read. */
+  /** Of these, what a model is offered only once there is something to wait for or to read. */
   later?: ReadonlySet<string>
   maxIterations: number
   /** W3C `traceparent` to hand on to whoever is asked; null is nothing. */

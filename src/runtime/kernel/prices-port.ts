@@ -25,3 +25,14 @@ export type PriceUsage = (usage: Usage) => Usage
 
 /** The table of this version. The package has no date in it: a test holds its version to this one. */
 export const priceTable = { name: '@pydantic/genai-prices', version: '0.1.8', date: '2026-09-23' }
+
+/** Of the budget that is used up first: that of the task, or of the day. */
+export type MoneyLeft = { left: number; max: number; of: 'task' | 'server' | 'project' }
+
+/** A part of what a driver asks for its effects; a replay has none of it. */
+export type MoneySteps = {
+  /** Billionths of a dollar that this turn may still use; null is no budget. */
+  moneyLeft?(): MoneyLeft | null
+  /** What the request under way is estimated to cost: others cannot spend it meanwhile. */
+  holdMoney?(nanoUsd: number): void
+}

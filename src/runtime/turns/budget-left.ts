@@ -4,7 +4,7 @@ import { formatUsd } from '../../model/money.ts'
 import { leastMoney, moneyLeft } from '../../model/money-budget.ts'
 import { holdOfDay, lookAtDay, readDayBudget } from '../kernel/day-spending.ts'
 import { BudgetExhausted } from '../kernel/faults.ts'
-import type { MoneyLeft } from '../kernel/ports.ts'
+import type { MoneyLeft } from '../kernel/prices-port.ts'
 import type { Running } from '../kernel/running.ts'
 import type { Runtime } from './runtime.ts'
 

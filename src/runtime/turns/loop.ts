@@ -17,7 +17,7 @@ import type { ToolSpec } from '../../wire/tools.ts'
 import { type EstimateUsage } from './estimate-usage.ts'
 import { matchedBy } from './matched-by.ts'
 import { offeredTools } from './offered-tools.ts'
-import { limitByMoney, withWarning } from './money-room.ts'
+import { limitByMoney, roomFor, withWarning } from './money-room.ts'
 
 /**
  * `unparsable` says why the input could not be read; the tool is then not run. `signature` goes back to the
@@ -195,26 +195,6 @@ export function request(
       }
     }
   })
-}
-
-/**
- * R7: what a request reads is paid for too, so only the rest may be written; a request that would leave no
- * room for an answer is not made.
- */
-async function roomFor(
-  left: number,
-  asked: ModelRequest,
-  estimate: EstimateUsage,
-  signal: AbortSignal,
-): Promise<number> {
-  await estimate.ahead(asked, '')
-  signal.throwIfAborted()
-  const room = left - estimate(asked, '', []).input
-  if (room < 1)
-    throw new BudgetExhausted(
-      `${left} tokens are left of the budget, and the next request alone has ${left - room}`,
-    )
-  return room
 }
 
 /** An answer that asks for nothing more is the result, unless it is empty or was cut: that is never a success. */

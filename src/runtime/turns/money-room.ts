@@ -1,4 +1,4 @@
-/** What a request may cost of what is left, and the word to an agent whose money is nearly spent. */
+/** What a request may use of what is left, and the word to an agent whose money is nearly spent. */
 import { formatUsd } from '../../model/money.ts'
 import { isNearlySpent } from '../../model/money-budget.ts'
 import { BudgetExhausted } from '../kernel/faults.ts'
@@ -63,4 +63,24 @@ export async function limitByMoney(
   }
   const answer = Math.min(answerTokens, asked.maxOutputTokens ?? answerTokens)
   steps.holdMoney?.(Math.min(left, Math.ceil(reading + answer * perToken)))
+}
+
+/**
+ * R7: what a request reads is paid for too, so only the rest may be written; a request that would leave no
+ * room for an answer is not made.
+ */
+export async function roomFor(
+  left: number,
+  asked: ModelRequest,
+  estimate: EstimateUsage,
+  signal: AbortSignal,
+): Promise<number> {
+  await estimate.ahead(asked, '')
+  signal.throwIfAborted()
+  const room = left - estimate(asked, '', []).input
+  if (room < 1)
+    throw new BudgetExhausted(
+      `${left} tokens are left of the budget, and the next request alone has ${left - room}`,
+    )
+  return room
 }

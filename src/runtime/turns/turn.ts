@@ -4,8 +4,7 @@
  * R4: a driver that does not stop when told is left behind after a grace time; R6: whatever it still does is
  * refused.
  */
-import { externalAgent, isDriven } from '../../model/agent.ts'
-import { silenceMsMax } from '../../model/time-limits.ts'
+import { externalAgent } from '../../model/agent.ts'
 import type { TurnResult } from '../../model/end.ts'
 import type { SessionRow, TurnRow } from '../../model/facts.ts'
 import type { TurnId } from '../../model/id.ts'
@@ -13,9 +12,9 @@ import { stopGraceMs } from '../../model/limits.ts'
 import { countGently, cutBytes } from '../../model/text.ts'
 import { withSessionModel } from '../kernel/new-session.ts'
 import { follow } from './claim.ts'
-import { cancel, finishTurn } from './ending.ts'
+import { finishTurn } from './ending.ts'
 import { BudgetExhausted, Fenced, RunnerLost, Stopped } from '../kernel/faults.ts'
-import { forgetTime, keepTime, msLeft, renewTime } from '../kernel/kept-time.ts'
+import { forgetTime, keepTime, renewTime } from '../kernel/kept-time.ts'
 import { settleCommits, startingOne } from '../kernel/commit.ts'
 import { inProject } from '../kernel/projects-port.ts'
 import type { Runtime } from './runtime.ts'
@@ -30,8 +29,7 @@ import { asSubagent, emptyOutput } from './subagent-answer.ts'
 import { buildTurnInput } from './turn-input.ts'
 import { noteTrace } from './trace.ts'
 import { settleTurn } from '../kernel/waiting.ts'
-
-const recordReadMs = 1000
+import { watch } from './watch-turn.ts'
 
 export function startTurn(
   node: Runtime,
@@ -269,43 +267,4 @@ async function buildEntry(
     answered,
     answeredTokens: await countGently(runtime.count, answered),
   }
-}
-
-/** The turn's own deadline, and silence where nobody else keeps time for it. */
-function watch(runtime: Runtime, running: Running): () => void {
-  const { row } = running
-  const driven = isDriven(running.agent)
-  const ownTime = row.call === null || running.session.kind === 'persistent'
-  if (!ownTime && !driven) return () => undefined
-  const stop = (cause: string, only?: Running): void =>
-    void cancel(runtime, row.id, 'timed_out', cause, only).catch(runtime.report)
-  const offDeadline = ownTime
-    ? runtime.alarm.after(msLeftHere(runtime, running), () => stop('deadline'))
-    : (): void => undefined
-  // A client outside may be silent for as long as its call may take.
-  if ((row.call !== null && !driven) || running.session.kind === 'external') return offDeadline
-  const silenceMs = silenceMsMax(running.agent, runtime.limits)
-  let offSilence = (): void => undefined
-  const listen = (ms: number): void => {
-    offSilence = runtime.alarm.after(ms, () => {
-      const quietMs = running.toolsRunning > 0 ? 0 : runtime.clock.elapsed() - running.progressAt
-      if (quietMs >= silenceMs)
-        // R6: it may be silent here because another node has it.
-        stop(`nothing happened for ${silenceMs} ms`, running)
-      else listen(silenceMs - quietMs)
-    })
-  }
-  listen(silenceMs)
-  return () => {
-    offDeadline()
-    offSilence()
-  }
-}
-
-/**
- * A client's turn that was taken up late may have its answer on record already: it gets the time to read it.
- */
-function msLeftHere(runtime: Runtime, { row, session, recorded }: Running): number {
-  const left = msLeft(runtime, row.id, row.deadline)
-  return session.kind === 'external' && recorded !== null ? Math.max(left, recordReadMs) : left
 }
