@@ -33,6 +33,14 @@ export function formatAmount(count: number): string {
   return `${(count / 1_000_000).toFixed(1)}M`
 }
 
+/** `unpriced`, `$0`, `$0.0042`, `$0.231`, `$12.40` */
+export function formatCost(usd: number | null): string {
+  if (usd === null) return 'unpriced'
+  if (usd === 0) return '$0'
+  if (usd >= 1) return `$${usd.toFixed(2)}`
+  return `$${usd >= 0.01 ? usd.toFixed(3) : usd.toFixed(Math.min(9, 1 - Math.floor(Math.log10(usd))))}`
+}
+
 export const formatBytes = (count: number): string =>
   count < 1024
     ? `${count} B`

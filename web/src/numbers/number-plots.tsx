@@ -1,7 +1,7 @@
 /** One plot for each question that the numbers answer. */
 import type { Outcome } from '../../../src/model/event.ts'
 import type { Numbers, TokenAmounts } from '../../../src/wire/server.ts'
-import { formatAmount, formatDateTime, formatDuration, formatTime, pluralize } from '../format.ts'
+import { formatAmount, formatCost, formatDateTime, formatDuration, formatTime, pluralize } from '../format.ts'
 import { describeOutcome, pickTone } from '../parts/badges.tsx'
 import type { ContextPoint } from './context-points.ts'
 import { Bars, Columns, Plot, Points, Ranges } from './plots.tsx'
@@ -95,6 +95,46 @@ export const Tokens = ({
       <span>
         <i className="fill-live" />
         written
+      </span>
+    </p>
+  </Plot>
+)
+
+type Sums = readonly ({ name: string } & TokenAmounts)[]
+
+/** Bars are drawn in whole units. */
+const microPerUsd = 1_000_000
+
+/** Dollars, and what is not in them: what has no price is unpriced, and never 0. */
+export const Costs = ({ title, by }: { title: string; by: Sums }) => (
+  <Plot
+    title={title}
+    head={['Name', 'Cost', 'Of it on a plan', 'Unpriced tokens']}
+    rows={by.map(({ name, cost }) => [
+      name,
+      formatCost(cost.usd),
+      cost.planUsd === 0 ? '–' : formatCost(cost.planUsd),
+      cost.unpricedTokens,
+    ])}
+  >
+    <Bars
+      rows={by.slice(0, 12).map(({ name, cost }) => ({
+        name,
+        note: formatCost(cost.usd),
+        parts: [
+          { size: ((cost.usd ?? 0) - cost.planUsd) * microPerUsd, tone: 'live', title: `${formatCost(cost.usd)} in all` },
+          { size: cost.planUsd * microPerUsd, tone: 'rest', title: `${formatCost(cost.planUsd)} on a plan` },
+        ],
+      }))}
+    />
+    <p className="legend">
+      <span>
+        <i className="fill-live" />
+        paid by key
+      </span>
+      <span>
+        <i className="fill-rest" />
+        would have cost: on a plan
       </span>
     </p>
   </Plot>

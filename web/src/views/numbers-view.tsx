@@ -2,12 +2,20 @@
 import { useEffect, useMemo, useState } from 'react'
 import type { Numbers } from '../../../src/wire/server.ts'
 import { changeQuery } from '../address.ts'
-import { formatAmount, formatDateTime } from '../format.ts'
+import { formatAmount, formatCost, formatDateTime } from '../format.ts'
 import { useNow } from '../browser-clock.ts'
 import { nameAgent } from '../live/ledger.ts'
 import { useLiveTopic } from '../live/use-live.ts'
 import { collectContextPoints, type ContextPoint } from '../numbers/context-points.ts'
-import { Context, countOutcomes, Latencies, Outcomes, OverTime, Tokens } from '../numbers/number-plots.tsx'
+import {
+  Context,
+  Costs,
+  countOutcomes,
+  Latencies,
+  Outcomes,
+  OverTime,
+  Tokens,
+} from '../numbers/number-plots.tsx'
 import { Empty, Loading, Problem } from '../parts/states.tsx'
 import { Tabs } from '../parts/tabs.tsx'
 import { useLoaded } from '../parts/use-loaded.ts'
@@ -81,7 +89,8 @@ export function NumbersView({ query }: { query: URLSearchParams }) {
         <p className="hint">
           Counted over {range.ms === Infinity ? 'the whole log' : 'that time, by the minute'}, since{' '}
           {formatDateTime(numbers.from)}. <a href="/metrics">/metrics</a> has counters since the server
-          started.
+          started. Prices are those of {numbers.prices.table} of {numbers.prices.date}, unless the
+          configuration has others or an agent says what it costs.
         </p>
       )}
     </section>
@@ -95,12 +104,16 @@ function AllNumbers({ numbers, points }: { numbers: Numbers; points: readonly Co
   const { tokens, context, agents } = numbers
   const done = agents.reduce((sum, { outcomes }) => sum + (outcomes.completed ?? 0), 0)
   const ended = agents.reduce((sum, { outcomes }) => sum + countOutcomes(outcomes), 0)
+  const byAgent = agents
+    .map(({ name, tokens: used }) => ({ name, ...used }))
+    .filter(({ input, output }) => input + output > 0)
   const facts: [name: string, value: string][] = [
     ['Requests', formatAmount(numbers.requests)],
     ['Turns', formatAmount(numbers.turns)],
     ['Calls', formatAmount(numbers.calls)],
     ['Completed', ended === 0 ? '–' : `${Math.round((done / ended) * 100)} %`],
     [`Tokens${tokens.estimated ? ', part estimated' : ''}`, formatAmount(tokens.input + tokens.output)],
+    [`Cost${tokens.cost.unpricedTokens > 0 ? ', part unpriced' : ''}`, formatCost(tokens.cost.usd)],
     ['Context per call', context.calls === 0 ? '–' : formatAmount(context.passed / context.calls)],
   ]
   return (
@@ -115,13 +128,12 @@ function AllNumbers({ numbers, points }: { numbers: Numbers; points: readonly Co
       </dl>
       <div className="plots">
         <Outcomes agents={agents} />
-        <Tokens
-          title="Tokens by agent"
-          by={agents
-            .map(({ name, tokens: used }) => ({ name, ...used }))
-            .filter(({ input, output }) => input + output > 0)}
-        />
+        <Tokens title="Tokens by agent" by={byAgent} />
+        <Costs title="Cost by agent" by={byAgent} />
         <Tokens title="Tokens by model" by={numbers.models} />
+        <Costs title="Cost by model" by={numbers.models} />
+        <Costs title="Cost by project" by={numbers.projects} />
+        <Costs title="Cost by day (UTC)" by={numbers.days} />
         <Latencies numbers={numbers} />
         <Context context={context} points={points} />
         <OverTime numbers={numbers} />
