@@ -2,6 +2,7 @@
  * Drivers that do what their script says: think, call, wait, and end well or badly. What they do depends on
  * the script alone, so a turn that is run again does the same.
  */
+import type { Usage } from '../src/model/event.ts'
 import type { Json } from '../src/model/json.ts'
 import { BudgetExhausted } from '../src/runtime/kernel/faults.ts'
 import type { Clock, Driver, Steps, ToolAnswer, TurnInput, TurnOutcome } from '../src/runtime/kernel/ports.ts'
@@ -133,16 +134,24 @@ async function think(run: Run, act: Extract<Act, { do: 'think' }>): Promise<void
     const left = run.steps.tokensLeft()
     if (act.lie !== undefined) run.observer.count(`driver.lie_${act.lie}`)
     else if (left !== null && act.tokens > left) throw new BudgetExhausted(`${left} tokens are left`)
+    else if (act.tokens * nanoUsdPerToken > (run.steps.moneyLeft?.()?.left ?? Infinity))
+      throw new BudgetExhausted('too little money is left')
     const text = `thought ${nameThought(id, run.iterations)}. `
     run.steps.emit(text)
     const tokens = act.lie === 'none' ? 0 : act.lie === 'high' ? act.tokens + 400 : act.tokens
     run.observer.thought(id, text, tokens, act.lie === 'high' ? tokens : 0)
     return {
       value: { text, toolCalls: [], finish: 'stop' },
-      usage: { input: tokens, output: 0, estimated: false },
+      usage: { input: tokens, output: 0, estimated: false, ...priceThought(tokens, act.lie === 'high') },
     }
   })
 }
+
+/** In billionths of a dollar. What nobody could foresee is marked. */
+export const nanoUsdPerToken = 1_000_000
+
+const priceThought = (tokens: number, isLie: boolean): Pick<Usage, 'cost'> =>
+  tokens === 0 ? {} : { cost: { nanoUsd: tokens * nanoUsdPerToken, by: isLie ? 'reported' : 'table' } }
 
 async function makeCall(run: Run, call: CallAct): Promise<void> {
   run.asked += 1

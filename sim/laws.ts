@@ -6,11 +6,15 @@ import type { Event, EventOf } from '../src/model/event.ts'
 import { toTurnId, type NodeId, type SessionId } from '../src/model/id.ts'
 import type { Limits } from '../src/model/limits.ts'
 import { opensTurn } from '../src/model/opening.ts'
+import { checkMoney } from './laws-money.ts'
 import { checkOpening } from './laws-opening.ts'
 import { checkBeginning, checkConserved, checkIdle } from './laws-queue.ts'
 import type { Broken, Ledger, LedgerTurn, Written } from './ledger.ts'
 
-export function checkBefore(ledger: Ledger, event: Event, written: Written, limits: Limits): Broken {
+export const checkBefore = (ledger: Ledger, event: Event, written: Written, limits: Limits): Broken =>
+  checkMoney(ledger, event) ?? checkEvent(ledger, event, written, limits)
+
+function checkEvent(ledger: Ledger, event: Event, written: Written, limits: Limits): Broken {
   switch (event.type) {
     case 'call.opened':
       return checkOwner(ledger, event, written) ?? checkOpening(ledger, event, written, limits)

@@ -49,9 +49,15 @@ function makeLimits(random: Random, kind: Kind): Record<string, number> {
     ...(kind === 'mixed' && { depthMax: 5 }),
     ...(kind === 'mail' && random.chance(70) && { messageAgeSeconds: 1 }),
     ...(kind === 'desk' && { agentsMadeMax: 2 }),
-    ...(kind === 'budget' && { flowTokensMax: 100 + random.below(300) }),
+    ...(kind === 'budget' && makeBudget(100 + random.below(300))),
   }
 }
+
+/** In some plans money is used up before tokens are: a token of a thought costs a tenth of a cent. */
+const makeBudget = (flowTokensMax: number): Record<string, number> => ({
+  flowTokensMax,
+  ...(flowTokensMax % 3 === 0 && { flowUsdMax: (flowTokensMax * 8) / 10_000 }),
+})
 
 const scriptCount = 10
 

@@ -158,6 +158,12 @@ export const plantedBugs: readonly (() => Bug)[] = [
     open: (facts) => withTurn(facts, { tokensBelow: 0 }),
   }),
   () => ({
+    name: 'no-money-hold',
+    law: 'R7',
+    says: 'money that calls below hold and spent is not counted',
+    open: (facts) => withTurn(facts, { nanoUsdBelow: 0 }),
+  }),
+  () => ({
     name: 'refund-on-timeout',
     law: 'R7',
     says: 'a call that timed out gives its tokens back before its callee has stopped',

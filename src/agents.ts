@@ -1,7 +1,8 @@
 /** The agents of a configuration and of code, each with what runs it; and those that doors make. */
 import type { DrivenAgents } from './adapters/acp/drive.ts'
 import { quirksOf } from './adapters/acp/program.ts'
-import { modelDriver, type ModelDriverSettings } from './adapters/model/drive.ts'
+import { limitBook, type LimitBook } from './adapters/model/limit-book.ts'
+import { modelDriver, readProvider, type ModelDriverSettings } from './adapters/model/drive.ts'
 import { providerModels, type ProviderModels, type Providers } from './adapters/model/providers.ts'
 import { demoAgent, pacedDemoAgent, pacedModel } from './adapters/scripted/demo-agent.ts'
 import { scriptedDriver } from './adapters/scripted/drive.ts'
@@ -15,7 +16,7 @@ import { findNearest } from './model/nearest.ts'
 import type { CountTokens } from './model/text.ts'
 import type { AgentMaker } from './runtime/sessions/agent-book.ts'
 import type { Alarm } from './runtime/kernel/alarm.ts'
-import type { Hindrance } from './runtime/kernel/driven-port.ts'
+import type { Hindrance, ReportedLimit } from './runtime/kernel/driven-port.ts'
 import type { Agents, Clock, Driver } from './runtime/kernel/ports.ts'
 import type { Prices, PriceUsage } from './runtime/kernel/prices-port.ts'
 
@@ -42,6 +43,7 @@ export function modelSettings(
     clock,
     alarm,
     count,
+    limits: limitBook(clock),
     usable: () => models.usable(),
     hindrance: (provider) => models.hindrance(provider),
     redact: (text) => models.redact(text),
@@ -122,6 +124,7 @@ export function createAgents(
     names: () => names,
     driver: (agent) => drivers.get(agent.name) ?? onModel,
     isMetered: (agent) => !isDriven(agent) || quirksOf(agent).usage !== 'none',
+    limitOf: (agent) => findLimit(agent, settings.limits),
     whyUnrestricted: (agent) => driven.whyUnrestricted(agent),
     whyUnavailable: (agent) =>
       isDriven(agent)
@@ -132,6 +135,9 @@ export function createAgents(
           ),
   }
 }
+
+const findLimit = (agent: Agent, limits: LimitBook | undefined): ReportedLimit | null =>
+  agent.driver === 'model' ? (limits?.find(readProvider(agent)) ?? null) : null
 
 /** Without `hindrance` nothing is known against any provider. */
 function findMissingKey(

@@ -70,7 +70,6 @@ export type OpenProjects = Projects & {
 const directoriesMax = 500
 export const openProjects = (options: ProjectOptions): OpenProjects => new ProjectBook(options)
 
-/** The user's own configuration, as it was last read. */
 type Base = ProjectOptions['base'] & { layer: Layer; stamp: string | null }
 
 class ProjectBook implements OpenProjects {
@@ -100,6 +99,7 @@ class ProjectBook implements OpenProjects {
       driver: (agent) => this.layer().agents.driver(agent),
       whyUnavailable: (agent) => this.layer().agents.whyUnavailable?.(agent) ?? null,
       isMetered: (agent) => this.layer().agents.isMetered?.(agent) !== false,
+      limitOf: (agent) => this.layer().agents.limitOf?.(agent) ?? null,
       whyUnrestricted: (agent) => this.layer().agents.whyUnrestricted?.(agent) ?? null,
     }
     this.#book = this.user

@@ -20,6 +20,7 @@ export const AgentView = z
     project: z.string().nullable().describe('the directory of its project; null: of the whole server'),
     status: z.enum(['ready', 'unavailable']).describe('whether it can be called now'),
     reason: z.string().nullable().describe('why it cannot be called'),
+    limit: z.string().exactOptional().describe('a limit that it or its provider has reached, and until when'),
   })
   .meta({ id: 'Agent' })
 export type AgentView = z.infer<typeof AgentView>

@@ -79,6 +79,7 @@ export const CallableAgent = z.object({
   reason: z.string().nullable().describe('why it is unavailable'),
   metered: z.boolean().describe('whether its tokens are known rather than estimated from what is seen'),
   project: z.string().nullable().describe('null: of the whole server'),
+  limit: z.string().exactOptional().describe('a limit that it has reached, and until when'),
 })
 export type CallableAgent = z.infer<typeof CallableAgent>
 

@@ -11,6 +11,7 @@ import type { PriceUsage } from '../../runtime/kernel/prices-port.ts'
 import { faultMessage } from '../../model/contained.ts'
 import type { Usage } from '../../model/event.ts'
 import { ProviderFault } from '../../runtime/kernel/faults.ts'
+import type { LimitBook } from './limit-book.ts'
 import { type Broken, describeBroken, isUnavailable, redactor } from './describe-broken.ts'
 import { nothingReceived, receive, type Received } from './receive.ts'
 import { turnWire, type WireRequest } from './wire.ts'
@@ -22,6 +23,8 @@ export type ModelDriverSettings = Pick<AskSettings, 'stallMs' | 'redact'> & {
   count: CountTokens
   /** What requests of an agent cost; without it nothing has a price. */
   price?: (agent: Agent) => Promise<PriceUsage>
+  /** Where limits that providers report are kept. */
+  limits?: LimitBook
   /** Stopped by its owner; without it the driver keeps its own. */
   alarm?: Alarm
 }
@@ -37,6 +40,7 @@ export function askMaker({ model, count, ...settings }: ModelDriverSettings) {
       estimate,
       deadline,
       prices,
+      provider: readProvider(agent),
       // Somebody else can do it now.
       ...(agent.fallback === undefined ? {} : { patienceMs: patienceMsMax }),
     })
@@ -98,7 +102,12 @@ type AskSettings = {
   /** A provider that wants a longer pause is not waited for. */
   patienceMs?: number
   redact?: (text: string) => string
+  limits?: LimitBook
+  provider?: string
 }
+
+/** As the configuration names it. */
+export const readProvider = ({ model = '' }: Pick<Agent, 'model'>): string => model.split('/')[0] ?? ''
 
 /** The asker of one turn. */
 export function modelAsk(settings: AskSettings): Ask {
@@ -123,6 +132,7 @@ export function modelAsk(settings: AskSettings): Ask {
         const sent = formatRefused ? withoutFormat(limited) : limited
         await receive(model, sent, received, emit, { clock, alarm, stallMs, signal })
         if (received.finish === 'error') throw new Error('the provider ended its answer with an error')
+        settings.limits?.forget(settings.provider ?? '')
         return {
           text: received.text,
           toolCalls: received.toolCalls,
@@ -132,6 +142,7 @@ export function modelAsk(settings: AskSettings): Ask {
       } catch (error) {
         signal.throwIfAborted()
         const broken = describeBroken(error, redact)
+        settings.limits?.note(settings.provider ?? '', broken)
         if (!limitRefused && refusesLimit(broken, wire)) {
           limitRefused = true
           continue

@@ -42,11 +42,12 @@ export function renderAgents(
       : [],
   )
   return [
-    ...found.map(({ name, driver, status, reason, description }) =>
+    ...found.map(({ name, driver, status, reason, description, limit }) =>
       [
         oneLine(name),
         driver,
         reason === null ? status : `${status}: ${oneLine(reason)}`,
+        limit === undefined ? '' : oneLine(limit),
         oneLine(description),
       ]
         .filter((text) => text !== '')

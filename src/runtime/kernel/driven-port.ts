@@ -1,5 +1,6 @@
 /** What drivers of agents that keep their own loop ask of a turn, and how a word reaches a turn that runs. */
 import type { Agent } from '../../model/agent.ts'
+import type { Millis } from '../../model/id.ts'
 import type { Answer } from '../../model/question.ts'
 import type { Json } from '../../model/json.ts'
 import type { Refusal } from '../../model/refusal.ts'
@@ -46,11 +47,16 @@ export type Steering = {
 /** What stands in the way, and what a person can do about it. */
 export type Hindrance = { why: string; cure: string }
 
+/** A limit that an agent or its provider said it has reached. */
+export type ReportedLimit = { why: string; resetsAt: Millis }
+
 export type Hindrances = {
   /** Why it cannot be run at all at present, such as a key that is not set; null where it can. */
   whyUnavailable?(agent: Agent): Hindrance | null
   /** Why `allowed_tools` cannot be kept for it; null where they can. */
   whyUnrestricted?(agent: Agent): Hindrance | null
+  /** The limit that it has reached at present, as far as it was reported. It may be asked all the same. */
+  limitOf?(agent: Agent): ReportedLimit | null
   /** False where it does not say what it uses: its visible text is counted then, and marked as an estimate. */
   isMetered?(agent: Agent): boolean
 }

@@ -2,7 +2,9 @@
 import type { Agents } from '../kernel/ports.ts'
 import { findMain } from '../kernel/projects-port.ts'
 import type { Agent } from '../../model/agent.ts'
+import type { AgentView } from '../../wire/agents.ts'
 import type { CallableAgent } from '../../wire/tools.ts'
+import { isoTime } from '../kernel/system-clock.ts'
 import type { Runtime } from '../kernel/runtime.ts'
 
 /** R11: this is read by a model. */
@@ -33,6 +35,7 @@ export function listCallableAgents(
         // A connected program does not say what it uses.
         metered: agent.driver !== 'host' && agents.isMetered?.(agent) !== false,
         project: agents.origin?.(agent.name) ?? null,
+        ...findLimit(agents, agent),
       }
     })
 }
@@ -41,13 +44,20 @@ export function listCallableAgents(
 export function describeAgent(
   agents: Agents,
   agent: Agent,
-): { project: string | null; status: 'ready' | 'unavailable'; reason: string | null } {
+): Pick<AgentView, 'project' | 'status' | 'reason' | 'limit'> {
   const reason = findReason({ agents }, agent)
   return {
     project: agents.origin?.(agent.name) ?? null,
     status: reason === null ? 'ready' : 'unavailable',
     reason,
+    ...findLimit(agents, agent),
   }
+}
+
+/** What its provider said last about a limit, until it is reset. */
+function findLimit(agents: Agents, agent: Agent): { limit?: string } {
+  const limit = agents.limitOf?.(agent) ?? null
+  return limit === null ? {} : { limit: `over its limit until ${isoTime(limit.resetsAt)}: ${limit.why}` }
 }
 
 /** Why it cannot be called now; null where nothing is known against it. */

@@ -81,6 +81,7 @@ export function agentBook(
     isThere: (agent, session) => maker.isThere(agent, session),
     whyUnavailable: (agent) => configured.whyUnavailable?.(agent) ?? null,
     isMetered: (agent) => configured.isMetered?.(agent) ?? true,
+    limitOf: (agent) => configured.limitOf?.(agent) ?? null,
     whyUnrestricted: (agent) => configured.whyUnrestricted?.(agent) ?? null,
     resolve(idOrName) {
       const byId = made.get(idOrName)?.agent

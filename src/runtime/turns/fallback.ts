@@ -12,6 +12,9 @@ import { isThere } from '../kernel/runtime.ts'
 import type { Running } from '../kernel/running.ts'
 import type { Runtime } from './runtime.ts'
 
+/** A limit that is reset sooner is waited for. */
+const waitMsMax = 10_000
+
 export const moveKey = (from: string, atOnce: boolean): string => makeStepKey('move', from, { atOnce })
 
 /** Runs the turn with its agent, and with those that take its place. */
@@ -40,8 +43,11 @@ async function whyAtOnce(runtime: Runtime, running: Running): Promise<string | n
   const known = await findMove(runtime, running, true)
   if (known !== null) return known.why
   const isNew = running.recorded === null || running.recorded.events.length === 0
-  const hindrance = isNew ? (runtime.agents.whyUnavailable?.(running.agent) ?? null) : null
-  return hindrance === null ? null : `${hindrance.why}; ${hindrance.cure}`
+  if (!isNew) return null
+  const hindrance = runtime.agents.whyUnavailable?.(running.agent) ?? null
+  if (hindrance !== null) return `${hindrance.why}; ${hindrance.cure}`
+  const limit = runtime.agents.limitOf?.(running.agent) ?? null
+  return limit === null || limit.resetsAt - runtime.clock.now() < waitMsMax ? null : limit.why
 }
 
 /** As this turn was moved before, where it runs again. */

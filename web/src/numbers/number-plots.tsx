@@ -122,7 +122,11 @@ export const Costs = ({ title, by }: { title: string; by: Sums }) => (
         name,
         note: formatCost(cost.usd),
         parts: [
-          { size: ((cost.usd ?? 0) - cost.planUsd) * microPerUsd, tone: 'live', title: `${formatCost(cost.usd)} in all` },
+          {
+            size: ((cost.usd ?? 0) - cost.planUsd) * microPerUsd,
+            tone: 'live',
+            title: `${formatCost(cost.usd)} in all`,
+          },
           { size: cost.planUsd * microPerUsd, tone: 'rest', title: `${formatCost(cost.planUsd)} on a plan` },
         ],
       }))}
