@@ -13,7 +13,7 @@ type Sum = { name: string } & TokenAmounts
 export const listCosts = (numbers: Numbers, by: CostGroup): Sum[] =>
   by === 'agent'
     ? numbers.agents
-        .map(({ name, tokens }) => ({ name, ...tokens }))
+        .map(({ name, tokens }) => ({ ...tokens, name }))
         .filter(({ input, output }) => input + output > 0)
     : numbers[`${by}s`]
 
@@ -25,7 +25,7 @@ export function renderCosts(numbers: Numbers, by: CostGroup): string[] {
   const counting = numbers.complete ? '' : ', while older requests are still being counted'
   return [
     ...sums.map(renderSum),
-    `${renderSum({ name: 'all', ...numbers.tokens })}  (prices of ${table}, ${date}${counting})`,
+    `${renderSum({ ...numbers.tokens, name: 'all' })}  (prices of ${table}, ${date}${counting})`,
   ]
 }
 
