@@ -9,7 +9,7 @@ import { readConfig, type Config } from '../config.ts'
 import { withFiles, type ConfigFiles, type ConfigSource } from '../config-file.ts'
 import { ConfigError } from '../config-path.ts'
 import type { AgentOptions } from '../define.ts'
-import { nameProject, viewAgents, type Others, type ProjectAgents } from './project-agents.ts'
+import { viewAgents, type Others, type ProjectAgents } from './project-agents.ts'
 import {
   breakProject,
   listParts,
@@ -20,6 +20,8 @@ import {
   type ProjectFiles,
 } from './project-files.ts'
 import { makeLayer, type Layer, type LayerParts } from './project-layer.ts'
+import { viewProject } from './view-project.ts'
+import { afterRound } from '../runtime/kernel/next-round.ts'
 import type { Agents } from '../runtime/kernel/ports.ts'
 import type { Projects, Surroundings } from '../runtime/kernel/projects-port.ts'
 import {
@@ -79,6 +81,8 @@ class ProjectBook implements OpenProjects {
   readonly #projects = new Map<string, Project>()
   /** The project's directory for each directory that was asked about. */
   readonly #directories = new Map<string, string | null>()
+  /** Of this round of the event loop. */
+  readonly #looked = new Map<string, Surroundings>()
   readonly #retired: Layer[] = []
   readonly #others: Others
   readonly user: Agents
@@ -121,12 +125,19 @@ class ProjectBook implements OpenProjects {
   useBook(book: Agents): void {
     this.#book = book
     this.#surroundings = null
+    this.#looked.clear()
   }
 
+  /** Many turns that go on with one commit look once: files are looked at again in the next round of the loop. */
   look(cwd: string): Surroundings {
+    const known = this.#looked.get(cwd)
+    if (known !== undefined) return known
     this.#renewBase()
     this.#closeRetired()
-    return this.#surround(this.#lookUp(cwd))
+    const found = this.#surround(this.#lookUp(cwd))
+    if (this.#looked.size === 0) afterRound(() => this.#looked.clear())
+    this.#looked.set(cwd, found)
+    return found
   }
 
   known(cwd: string): Surroundings {
@@ -282,19 +293,4 @@ function readBase({ named, source }: ProjectOptions): ConfigFiles | null {
   const directory = userDirectory(source.env, source.home)
   const used = named === null ? readConfigIn(directory)?.used : readConfigText(named)
   return used == null ? null : withFiles(named === null ? used : { ...used, path: named }, source.home)
-}
-
-function viewProject({ directory, files, layer }: Project, all: readonly Project[]): ProjectView {
-  const agents = layer?.agents.names().flatMap((name) => layer.agents.get(name) ?? []) ?? []
-  return {
-    name: nameProject(directory, all),
-    directory,
-    file: files.file,
-    state: files.state,
-    problem: files.state === 'broken' ? files.problem : null,
-    agents:
-      files.state === 'used'
-        ? agents.map(({ name, description, shared = false }) => ({ name, description, shared }))
-        : files.untrusted.agents.map((name) => ({ name, description: '', shared: false })),
-  }
 }

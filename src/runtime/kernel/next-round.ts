@@ -16,3 +16,6 @@ export const nextRound = (): Promise<void> =>
   new Promise((resolve) => {
     if (pausing.push(resolve) === 1) setImmediate(resumeOne)
   })
+
+/** Calls `run` when this round of the event loop is over, whatever pauses. */
+export const afterRound = (run: () => void): void => void setImmediate(run)

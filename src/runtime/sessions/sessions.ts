@@ -113,13 +113,18 @@ export async function cancelSession(
   return cancelled
 }
 
-/** What is queued goes first, or the next one would start when the present one ends. */
+/**
+ * What is queued goes first, or the next one would start when the present one ends. Under the session's key this
+ * node has read what others have recorded for it: a turn that was acknowledged elsewhere is found, or the cancel
+ * fails, and is never answered with "nothing runs".
+ */
 async function turnsToCancel(
   runtime: Runtime,
   session: SessionId,
   all: boolean,
   only: TurnId | null,
 ): Promise<TurnId[]> {
+  await runtime.store.transact([`session:${session}`], async () => undefined)
   const live = await runtime.store.turns({ session }, runtime.limits.queuedPerSessionMax + 1)
   const meant = live.filter(({ id, state }) => (only === null ? state === 'running' || all : id === only))
   return meant
