@@ -27,10 +27,10 @@ const msMin = 2000
 const measured = /linear|times as long|takes about/
 
 /**
- * So long a mutant is tried by the tests of its own file, and by those of others where it has tests of its own;
- * the quickest come first. A mutant that only slower tests would notice counts as alive.
+ * So long a mutant is tried by the tests of its own file, the quickest first. One that only slower tests or those
+ * of other files would notice counts as alive.
  */
-const [nearMsMax, farMsMax] = [1500, 150]
+const triedMsMax = 1500
 
 /** What they found out once they know for the life of the process, mutant or not. */
 const remembers = new Set(['skeleton', 'frame'])
@@ -101,10 +101,9 @@ export default class MutantRunner extends TestRunner {
     for (const id of asked) {
       const mutant = this.#mutants.get(id)
       if (mutant === undefined || remembers.has(nameOf(mutant.file)) || !this.#isOpen(id)) continue
-      const own = nameOf(mutant.file)
-      let leftMs = known.some(({ file }) => this.#reach.isNear(file, own)) ? nearMsMax : farMsMax
+      let leftMs = triedMsMax
       for (const test of known) {
-        if (!test.asked.has(id)) continue
+        if (!test.asked.has(id) || !this.#reach.isNear(test.file, nameOf(mutant.file))) continue
         if ((leftMs -= test.ms) < 0) break
         if (!(await fails(test, id))) continue
         mutantSwitch.killed.set(id, test.name)
@@ -141,7 +140,7 @@ export default class MutantRunner extends TestRunner {
         const { ms, ticks } = costs.get(name) ?? { ms: 0, ticks: loadingTicksMax }
         return { name, ms, ticks, run: TestRunner.getTestFn(test) }
       })
-    let leftMs = nearMsMax
+    let leftMs = triedMsMax
     for (const test of tests.sort((a, b) => a.ms - b.ms)) {
       if ((leftMs -= test.ms) < 0) return null
       if (await fails(test, id)) return test.name
