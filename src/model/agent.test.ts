@@ -107,6 +107,11 @@ test('a server of tools is a command or an address', () => {
   expect(McpServer.safeParse({ command: 'go', url: 'http://127.0.0.1:1' }).success).toBe(false)
 })
 
+test('a command has a program, and may have more', () => {
+  const takes = (command: string[]): boolean => Agent.safeParse({ name: 'a', command }).success
+  expect([[], [''], ['run'], ['run', 'it']].map(takes)).toEqual([false, false, true, true])
+})
+
 test('the words of the settings are these', () => {
   expect(SandboxMode.options).toEqual(['auto', 'required', 'off'])
   expect(PresetName.options).toEqual(['claude', 'codex', 'opencode', 'copilot', 'gemini'])

@@ -17,6 +17,21 @@ test('R8: only these fields ask for messages', () => {
   expect(asks({ max_age_seconds: 0 })).toBe(true)
 })
 
+test('what a filter asks for is kept', () => {
+  const filter = {
+    last_messages: 5,
+    roles: ['tool'],
+    keywords: ['two words'],
+    include_summary: true,
+    include_workspace: true,
+    workspace_files: ['src/a.ts'],
+    max_age_seconds: 60,
+  }
+  expect(ContextFilter.parse(filter)).toEqual(filter)
+  for (const wrong of [{ last_messages: -1 }, { max_age_seconds: -1 }, { workspace_files: [''] }])
+    expect([wrong, problem(wrong) === 'none']).toEqual([wrong, false])
+})
+
 test('lists in a filter have a bound, and what is beyond it is said', () => {
   expect(problem({ roles: Array.from({ length: 16 }, () => 'user') })).toBe('none')
   expect(problem({ roles: Array.from({ length: 17 }, () => 'user') })).toBe('a list of at most 16 roles')

@@ -47,7 +47,6 @@ function readRuns(events: readonly Event[]): Run[] {
   for (const event of events) {
     const run = runs.at(-1)
     if (event.type === 'turn.started' || event.type === 'session.claimed') {
-      if (run !== undefined && awaited.size > 0) run.counts = false
       runs.push({ node: event.node, counts: true })
       continue
     }

@@ -4,9 +4,9 @@ import type { EventOf } from './event.ts'
 type Timed = Pick<EventOf<'call.opened'>, 'tool' | 'deadline' | 'boundBy' | 'grant' | 'requested'>
 
 export function describeTimeout(opened: Timed, openedAt: number, callTimeoutMsMax: number): string {
-  const unit = opened.tool === 'call_agent' ? 'ms' : 's'
-  const say = (ms: number): string => (unit === 'ms' ? `${ms} ms` : `${ms / 1000} s`)
-  const field = unit === 'ms' ? 'timeout_ms' : 'timeout_seconds'
+  const inMs = opened.tool === 'call_agent'
+  const say = (ms: number): string => (inMs ? `${ms} ms` : `${ms / 1000} s`)
+  const field = inMs ? 'timeout_ms' : 'timeout_seconds'
   const ms = opened.deadline - openedAt
   const more = ms < callTimeoutMsMax ? `; ${field} may be up to ${say(callTimeoutMsMax).split(' ')[0]}` : ''
   const why = {

@@ -139,6 +139,8 @@ test('a traceparent has at most 512 characters', () => {
   expect(parseTraceparent(`x${example}`)).toBeNull()
   expect(parseTraceparent(`${example}x`)).toBeNull()
   expect(parseTraceparent(example.replace('4bf9', '0000'))).not.toBeNull()
+  expect(parseTraceparent(example.replace('4736-', '0000-'))).not.toBeNull()
+  expect(parseTraceparent(example.replace('00f067aa', '0000f067'))).not.toBeNull()
   expect(parseTraceparent(example.replace('00f067aa0ba902b7', '10f067aa0ba90000'))).not.toBeNull()
 })
 

@@ -61,7 +61,8 @@ export function isSampled(
   { follow, ratio }: Sampling,
 ): boolean {
   if (follow && remote !== null) return remote.sampled
-  return ratio >= 1 || Number.parseInt(traceId.slice(-13), 16) < ratio * 2 ** 52
+  // Thirteen digits of sixteen kinds: all are below 2 ** 52.
+  return Number.parseInt(traceId.slice(-13), 16) < ratio * 2 ** 52
 }
 
 export type Outgoing = {
