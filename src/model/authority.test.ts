@@ -128,6 +128,14 @@ test('only what an agent does not list itself is brought along', () => {
   expect(isBroughtAlong(['wait_*'], 'wait_for_call')).toBe(false)
 })
 
+test('R7: a call that allows everything keeps the ceiling as it is', () => {
+  expect(shrink({ tools: ['a', 'b*'], nested: true }, null, true)).toEqual({
+    tools: ['a', 'b*'],
+    nested: true,
+  })
+  expect(shrink(fullAuthority, ['a'], true)).toEqual({ tools: ['a'], nested: true })
+})
+
 test('lists meet in what both allow, each pattern once', () => {
   expect(meetTools(['a', 'b*', 'c'], ['a', 'b_x', 'd'])).toEqual(['a', 'b_x'])
   expect(meetTools(['*'], ['a', 'b*'])).toEqual(['a', 'b*'])

@@ -65,6 +65,7 @@ test('R11: bounds that nobody configures', () => {
 test('a bound is a whole number that is not below zero, and depth at most 64', () => {
   const takes = (given: object): boolean => limits.Limits.safeParse(given).success
   expect(takes({ depthMax: 64, flowTokensMax: 0, flowUsdMax: 0.5, archiveAfterHours: 0.5 })).toBe(true)
+  expect(takes({ callsPerCallerMax: 0, flowTokensMax: 9, flowUsdMax: 9 })).toBe(true)
   for (const wrong of [
     { depthMax: 65 },
     { depthMax: -1 },

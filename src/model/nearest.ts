@@ -32,13 +32,13 @@ export function distance(a: string, b: string): number {
     for (let j = 1; j <= b.length; j += 1) {
       next.push(
         Math.min(
-          (row[j] ?? 0) + 1,
-          (next[j - 1] ?? 0) + 1,
-          (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1),
+          (row[j] as number) + 1,
+          (next[j - 1] as number) + 1,
+          (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1),
         ),
       )
     }
     row = next
   }
-  return row[b.length] ?? 0
+  return row[b.length] as number
 }

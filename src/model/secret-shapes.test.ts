@@ -64,7 +64,7 @@ test('tokens of services have these beginnings, alphabets and lengths', () => {
       lengthMin,
       ...(lengthMax === undefined ? [] : ['max', lengthMax]),
       ...(needs === undefined ? [] : [needs]),
-      ...(keepsPrefix === undefined ? [] : ['keeps']),
+      ...(keepsPrefix === true ? ['keeps'] : []),
     ].join(' '),
   )
   expect(written).toEqual(shapes.trim().split('\n'))
