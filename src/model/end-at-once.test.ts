@@ -11,7 +11,7 @@ test('a call that was given no time ends where it opens, and nothing of it ran',
     turn: 'turn_caller',
     call: 'call_1',
     target: 'ses_target',
-  } as EventOf<'call.opened'>
+  } as unknown as EventOf<'call.opened'>
   expect(endAtOnce(opened, 'timed_out: no time', 7)).toEqual({
     type: 'call.ended',
     session: 'ses_caller',
