@@ -6,7 +6,7 @@ export const nameOf = (file: string): string => file.replace(/^.*\//, '').replac
 
 export type Reach = {
   /** Whether a test file is there for a file of the rules; where a file has none, each that loads it is. */
-  isNear(test: string, file: string): boolean
+  isNear: (test: string, file: string) => boolean
 }
 
 const imported = /^(?:import|export) (?!type )[^']*'\.\/([\w-]+)\.ts'/gm
