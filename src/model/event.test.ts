@@ -29,7 +29,8 @@ const fields: Record<string, string> = {
   'turn.started': 'node epoch deadline',
   'turn.suspended': 'node epoch',
   'turn.cancelled': 'outcome cause',
-  'turn.ended': 'outcome output error tokensUsed tokensBelow spent spentBelow iterations toolCalls entry',
+  'turn.ended':
+    'outcome output error tokensUsed tokensBelow spent spentBelow iterations toolCalls entry moved',
   'step.started': step,
   'step.ended': `${step} ok output usage startedAt`,
   'call.opened':
@@ -39,7 +40,7 @@ const fields: Record<string, string> = {
   'call.steered': 'call from text act',
   'call.ended':
     'call target outcome output outputBytes truncated errors toolCalls tokensUsed spent iterations openedAt ' +
-    'endedAt cause',
+    'endedAt cause moved',
   'wait.started': 'target until',
   'wait.ended': 'target reason',
   'question.asked': 'question key agent tool input path flow deadline',
@@ -64,7 +65,7 @@ test('the words that events use are these', () => {
   expect(Outcome.options.join(' ')).toBe('completed failed timed_out cancelled budget_exhausted refused lost')
   expect(SessionKind.options).toEqual(['ephemeral', 'persistent', 'external'])
   expect(MessageSource.options).toEqual(['user', 'applet', 'agent'])
-  expect(StepKind.options).toEqual(['model', 'tool', 'summary'])
+  expect(StepKind.options).toEqual(['model', 'tool', 'summary', 'move'])
 })
 
 const archived = (cause: string) => ({ type: 'session.archived', session: 'ses_1', turn: null, cause })

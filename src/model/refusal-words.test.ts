@@ -156,7 +156,8 @@ describe('a text that has another form', () => {
     [
       'other addresses',
       { code: 'session_unknown', session: 'a@b', candidates: ['a@/c', 'd@/b'] },
-      'No client has worked at "a@b". Known addresses: a@/c, d@/b. Use one of them, or the id of a session.',
+      'No client has worked at "a@b". Known addresses: a@/c, d@/b. Use one of them, ' +
+        'the whole path of the directory after the @, or the id of a session.',
     ],
     [
       'several problems',
@@ -168,6 +169,12 @@ describe('a text that has another form', () => {
       'money',
       { code: 'budget_exhausted', needed: 1, left: 0, usd: { max: 2_000_000_000, used: 1_500_000_000 } },
       'Of the budget of $2.00, $1.50 is spent or held by calls, and nothing is left. Finish with what you have.',
+    ],
+    [
+      'the money of a day',
+      { code: 'budget_exhausted', needed: 1, left: 0, usd: { max: 2e9, used: 2e9, day: 'project' } },
+      'The project may spend $2.00 a day, and $2.00 of today (UTC) is spent. Finish with what you have: more can ' +
+        'be spent after midnight UTC, or once a person has raised [limits] dayUsdMax.',
     ],
     [
       'a disk that nobody knows',
