@@ -2,6 +2,7 @@
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { appends } from './appends.ts'
+import { cluster } from './cluster.ts'
 import { context } from './context.ts'
 import { delegations } from './delegations.ts'
 import { httpDelegations } from './http-delegations.ts'
@@ -33,6 +34,7 @@ const parts: Record<string, Run> = {
   'http-listeners': httpListeners,
   'http-start': httpStart,
   'http-disconnect': httpDisconnect,
+  cluster,
   stalls,
 }
 const secondsDefault = 1.5

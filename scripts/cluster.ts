@@ -1,6 +1,7 @@
 /**
- * `npm run cluster`: a cluster of two nodes on this machine, with a PostgreSQL of its own, and one request that
- * runs on both. It ends with Ctrl-C, and leaves nothing behind; `--once` ends after the request.
+ * `npm run cluster`: a cluster of two nodes on this machine, with a PostgreSQL of its own, and the demo's work
+ * across both: the coder runs on the node with its label. It ends with Ctrl-C, and leaves nothing behind; `--once`
+ * ends after the work.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,36 +10,21 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../bench/free-port.ts'
+import { demoAgents, task } from '../src/cli/demo/agents.ts'
+import { spec, specFile } from '../src/cli/demo/files.ts'
 import { tielineClient, type TielineClient } from '../src/client/client.ts'
 import { systemClock } from '../src/runtime/kernel/system-clock.ts'
+import type { CallRecord } from '../src/wire/calls.ts'
 import { startPostgres } from '../test/kits/postgres.ts'
 
 const program = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url))
 const startMsMax = 90_000
 
-const agents = {
-  editor: {
-    driver: 'scripted',
-    description: 'asks the translator',
-    tools: ['sub_agent'],
-    allowSubAgentCalls: true,
-    script: [
-      {
-        when: { iteration: 1 },
-        tools: [
-          { name: 'sub_agent', input: { agent_name: 'translator', task: 'Translate "good morning".' } },
-        ],
-      },
-      { say: 'In French: {{result.output}}' },
-    ],
-  },
-  translator: {
-    driver: 'scripted',
-    description: 'runs on the node that has its label',
-    runsOn: 'french',
-    script: [{ say: 'bonjour' }],
-  },
-}
+const label = 'code'
+const demo = demoAgents(process.stdout.isTTY ? 480 : 0)
+const agents = { ...demo, coder: { ...demo['coder'], runsOn: label } }
+/** Its test runs take a moment on a busy machine. */
+const workMsMax = 120_000
 
 type Started = { name: string; child: ChildProcess; url: string; client: TielineClient }
 
@@ -77,17 +63,36 @@ async function startNode(
   return { name, child, url, client }
 }
 
-async function show(nodes: readonly Started[]): Promise<void> {
+async function show(nodes: readonly Started[], directory: string): Promise<void> {
   const [first] = nodes as [Started, ...Started[]]
-  const task = 'What is "good morning" in French?'
-  const call = await first.client.calls.open({ agent: 'editor', task, allow_nested_calls: true })
-  console.log(`\nasked at ${first.name}:  ${call.output}`)
-  for (const { name, url } of nodes) console.log(`node ${name}:      ${url}`)
-  // A node says what it is with its second heartbeat.
-  let known = await first.client.nodes()
-  for (; known.length < nodes.length; known = await first.client.nodes()) await systemClock.sleep(200)
-  for (const { name, labels } of known)
-    console.log(`${first.name} knows ${name}${labels.map((label) => `, with the label ${label}`).join('')}`)
+  for (const { name, url } of nodes) console.log(`node ${name}:  ${url}`)
+  const cwd = join(directory, 'workspace')
+  mkdirSync(cwd)
+  writeFileSync(join(cwd, specFile), spec)
+  console.log(`\nasked at ${first.name}:  ${task}`)
+  const { sessionId } = await first.client.sessions.create({ cwd, agent: 'planner' })
+  const { flow } = await first.client.sessions.send(sessionId, { message: task })
+  await first.client.sessions.wait(sessionId, { timeoutMs: workMsMax })
+  const { root, calls } = await first.client.flow(flow ?? '')
+  const where = await findNodes(first.client, flow ?? '')
+  const agentOf = new Map([[root.session as string, root.agent], ...calls.map(toAgent)])
+  for (const [session, node] of where)
+    console.log(`  ${(agentOf.get(session) ?? '').padEnd(9)} ran on ${node}`)
+  console.log(`${root.outcome}:  ${root.output}`)
+  if (root.outcome !== 'completed') process.exitCode = 1
+}
+
+const toAgent = ({ targetSession, target }: CallRecord): [string, string] => [targetSession ?? '', target]
+
+/** On which node each session of a flow ran, in the order in which they started. */
+async function findNodes(client: TielineClient, flow: string): Promise<Map<string, string>> {
+  const names = new Map((await client.nodes()).map(({ id, name }) => [id, name]))
+  const { events } = await client.flowEvents(flow)
+  return new Map(
+    events.flatMap(({ event }) =>
+      event.type === 'turn.started' ? [[event.session, names.get(event.node) ?? event.node] as const] : [],
+    ),
+  )
 }
 
 async function main(): Promise<void> {
@@ -97,8 +102,8 @@ async function main(): Promise<void> {
   const nodes: Started[] = []
   try {
     nodes.push(await startNode(directory, postgres.url, 'a', []))
-    nodes.push(await startNode(directory, postgres.url, 'b', ['french']))
-    await show(nodes)
+    nodes.push(await startNode(directory, postgres.url, 'b', [label]))
+    await show(nodes, directory)
     if (process.argv.includes('--once')) return
     console.log('\nCtrl-C ends both nodes and the database.')
     await once(process, 'SIGINT')

@@ -25,8 +25,12 @@ export type Jumps = {
 /** Faults after which the same process goes on. */
 const harmless: ReadonlySet<string> = new Set(['clock', 'slow', 'delay', 'hints'])
 
-export function measureJumps({ nodes, faults }: Plan): Jumps {
-  const jumpsMs = faults.reduce((sum, one) => sum + (one.kind === 'clock' ? Math.abs(one.byMs) : 0), 0)
+/** A node whose clock is not the store's knows the time no better than an answer takes. */
+const learnedMs = 1000
+
+export function measureJumps({ nodes, faults, ownClocks }: Plan): Jumps {
+  const setMs = faults.reduce((sum, one) => sum + (one.kind === 'clock' ? Math.abs(one.byMs) : 0), 0)
+  const jumpsMs = setMs + (ownClocks ? learnedMs : 0)
   const isAlone = nodes === 1 && faults.every(({ kind }) => harmless.has(kind))
   return { jumpsMs, limitsOffMs: isAlone ? 0 : jumpsMs }
 }

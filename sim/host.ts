@@ -1,7 +1,8 @@
 /** A machine that runs nodes: up, down, frozen or cut off. Everything that reaches a node passes through it. */
 import { StoreUnavailable } from '../src/runtime/kernel/store-health.ts'
 import type { Clock } from '../src/runtime/kernel/ports.ts'
-import type { Fault } from './plan.ts'
+import { adjustOffset } from '../src/store/postgres/clock-offset.ts'
+import type { Fault, Plan } from './plan.ts'
 import { mix } from './random.ts'
 import type { Scheduler } from './scheduler.ts'
 
@@ -16,6 +17,11 @@ export const isInjected = (error: unknown): boolean =>
 
 export const describeFault = (error: unknown): string =>
   error instanceof Error ? (error.stack ?? error.message) : String(error)
+
+/** To the store and back: when it began, and what the store's clock showed; null where it did not get there. */
+export type Trip = { sentAt: number; storeTime: number | null }
+
+const hourMs = 3_600_000
 
 type Window = Extract<Fault, { ms: number }>
 
@@ -35,10 +41,22 @@ export class Host {
   #held: (() => void)[] = []
   #sent: (() => void)[] = []
   #draws = 0
+  /** How far its own clock is ahead of the store's. */
+  skewMs: number
+  /** What it knows of that, from answers of the store; where all share one clock, there is nothing to know. */
+  #offsetMs = 0
+  readonly #hasOwnClock: boolean
 
-  constructor(index: number, seed: number, scheduler: Scheduler, count: (what: string) => void) {
+  constructor(
+    index: number,
+    { seed, ownClocks }: Pick<Plan, 'seed' | 'ownClocks'>,
+    scheduler: Scheduler,
+    count: (what: string) => void,
+  ) {
     this.index = index
     this.#seed = seed
+    this.#hasOwnClock = ownClocks
+    this.skewMs = ownClocks ? (mix(seed, 'own clock', index) % (2 * hourMs)) - hourMs : 0
     this.#scheduler = scheduler
     this.#count = count
   }
@@ -67,9 +85,19 @@ export class Host {
     this.#sent.push(run)
   }
 
+  #readClock = (): number => this.#scheduler.wall + this.skewMs
+
+  /** As a node of a cluster does: its time is the database's, as well as it can tell. */
+  learnTime({ sentAt, storeTime }: Trip): void {
+    if (!this.#hasOwnClock || storeTime === null) return
+    const received = this.#readClock()
+    const sent = received - (this.#scheduler.now - sentAt)
+    this.#offsetMs = adjustOffset(this.#offsetMs, { at: storeTime, sent, received })
+  }
+
   clock(life: number): Clock {
     return {
-      now: () => this.#scheduler.wall,
+      now: () => this.#readClock() + this.#offsetMs,
       elapsed: () => this.#scheduler.now,
       sleep: (ms, signal) =>
         new Promise((resolve, reject) => {
@@ -96,6 +124,7 @@ export class Host {
     this.#held = []
     this.wellSince = Infinity
     this.failing.left = 0
+    this.#offsetMs = 0
   }
 
   freeze(): void {

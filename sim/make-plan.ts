@@ -23,10 +23,12 @@ export function makePlan(seed: number): Plan {
   if (kind === 'ring') addCrossing(random, roots, scripts)
   if (kind === 'mixed') addChain(random, roots, scripts)
   const faults = makeFaults(random, horizonMs)
+  const nodes = 1 + random.below(4)
   return {
     seed,
     kind,
-    nodes: 1 + random.below(4),
+    nodes,
+    ownClocks: nodes > 1 && mix(seed, 'own clocks', 0) % 4 === 0,
     // A disk and a clock belong to one process, whose works do not overlap.
     overlap:
       mix(seed, 'overlap', 0) % 3 === 0 && !faults.some(({ kind }) => kind === 'disk' || kind === 'clock'),

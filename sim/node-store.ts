@@ -8,41 +8,13 @@ import type { Event } from '../src/model/event.ts'
 import type { NodeId } from '../src/model/id.ts'
 import { NeedsKeys, type Hint, type Key, type Store, type Tx } from '../src/runtime/kernel/store-port.ts'
 import { StoreUnavailable } from '../src/runtime/kernel/store-health.ts'
-import type { SqliteStore } from '../src/store/sqlite.ts'
-import type { Bug } from './bug.ts'
-import type { Disk } from './disk.ts'
-import { InjectedFault, type Host } from './host.ts'
+import { InjectedFault, type Host, type Trip } from './host.ts'
 import { EarlyYes } from './early-yes.ts'
 import { expectNamed } from './named-keys.ts'
-import { HeldKeys, type Overlap } from './overlap.ts'
-import type { Fact, Recorder } from './record-works.ts'
+import { HeldKeys } from './overlap.ts'
+import type { Fact } from './record-works.ts'
+import type { Mark, Shared } from './shared.ts'
 import { watchTx } from './watched-tx.ts'
-import type { Scheduler } from './scheduler.ts'
-
-/** A transaction that has written, in the order of the log; `seen` once the checker has found it there. */
-export type Mark = { node: NodeId; stale: boolean; seen: boolean }
-
-export type Shared = {
-  store: SqliteStore
-  /** Where works overlap; null where they run one after another. */
-  overlap: Overlap | null
-  /** Null where the store is in memory. */
-  disk: Disk | null
-  scheduler: Scheduler
-  marks: Mark[]
-  /** Whose commit an event came from: a hint carries the event only to that node. */
-  writers: WeakMap<Event, NodeId>
-  bug: Bug | null
-  /** Notes what is done, for another engine; null where nobody wants to know. */
-  recorder: Recorder | null
-  latencyMs: number
-  fail: (why: string) => void
-  /** Lets the checker read what is new in the log. */
-  check: () => void
-  rerun: (count: number) => void
-  /** `unsure`: it may be there though it fails, by a clock that is set back. */
-  beat: (node: NodeId, until: number, how: 'sure' | 'unsure') => void
-}
 
 type Attempt = 'whole' | 'failed' | 'unknown'
 
@@ -78,9 +50,10 @@ export class NodeStore implements Store {
     const { scheduler, latencyMs } = this.#shared
     const host = this.#host
     const cut = host.window('cut')
+    const trip: Trip = { sentAt: scheduler.now, storeTime: null }
     if (cut?.how === 'throw') {
       host.count('cut.throw')
-      return this.#answer(Promise.reject(new InjectedFault('the store cannot be reached')), latencyMs)
+      return this.#answer(Promise.reject(new InjectedFault('the store cannot be reached')), latencyMs, trip)
     }
     const slow = writes ? (host.window('slow')?.byMs ?? 0) : 0
     const delay = host.window('delay')?.byMs ?? 0
@@ -94,6 +67,7 @@ export class NodeStore implements Store {
           // Works that overlap take their time.
           const counted = this.#shared.overlap === null || !writes ? 1 : 0
           scheduler.inflight += counted
+          trip.storeTime = scheduler.wall
           act()
             .finally(() => (scheduler.inflight -= counted))
             .then(resolve, reject)
@@ -105,10 +79,10 @@ export class NodeStore implements Store {
           if (host.life === this.#life || host.draw(2) === 0) go()
         })
     })
-    return this.#answer(acted, back)
+    return this.#answer(acted, back, trip)
   }
 
-  #answer<T>(acted: Promise<T>, back: number): Promise<T> {
+  #answer<T>(acted: Promise<T>, back: number, trip: Trip): Promise<T> {
     const arrive = (run: () => void): void => {
       if (back === 0) this.#host.enter(this.#life, run)
       else
@@ -116,10 +90,15 @@ export class NodeStore implements Store {
           this.#host.enter(this.#life, run),
         )
     }
+    const give = (run: () => void): void =>
+      arrive(() => {
+        this.#host.learnTime(trip)
+        run()
+      })
     return new Promise<T>((resolve, reject) => {
       acted.then(
-        (value) => arrive(() => resolve(value)),
-        (error: unknown) => arrive(() => reject(error)),
+        (value) => give(() => resolve(value)),
+        (error: unknown) => give(() => reject(error)),
       )
     })
   }

@@ -155,6 +155,8 @@ export const Plan = z.strictObject({
   latencyMs: ms,
   /** Whether works overlap in the store, or run one after another. */
   overlap: z.boolean().default(false),
+  /** Whether each node has a clock of its own, which is not the store's. */
+  ownClocks: z.boolean().default(false),
   limits: z.record(z.string(), z.number()),
   roots: z.array(Root),
   scripts: z.array(Script),

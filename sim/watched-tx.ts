@@ -7,7 +7,7 @@ import type { OpenFacts } from '../src/model/facts.ts'
 import type { NodeId } from '../src/model/id.ts'
 import { isWaiting, idSuffix } from '../src/model/mail.ts'
 import type { Key, Tx } from '../src/runtime/kernel/store-port.ts'
-import type { Shared } from './node-store.ts'
+import type { Shared } from './shared.ts'
 
 export function watchTx(
   { bug, fail, store }: Pick<Shared, 'bug' | 'fail' | 'store'>,

@@ -5,7 +5,6 @@
 import { WakeSettings } from '../src/model/wake.ts'
 import { inlineSchemas } from '../src/adapters/schemas/schemas.ts'
 import type { Event } from '../src/model/event.ts'
-import { boundaryFrom } from '../src/model/frame.ts'
 import type { SessionId } from '../src/model/id.ts'
 import type { Limits } from '../src/model/limits.ts'
 import { startNode, type Node } from '../src/runtime/node.ts'
@@ -24,14 +23,16 @@ import { followAgents, makeBook, openNodeDesks } from './desks.ts'
 import { scriptDriver } from './driver.ts'
 import { noteBeat } from './elapsed.ts'
 import { describeFault, Host, isInjected } from './host.ts'
+import { makeIds } from './make-ids.ts'
 import { count } from './count.ts'
-import { NodeStore, type Shared } from './node-store.ts'
+import { NodeStore } from './node-store.ts'
 import { clientSessions } from './mail-work.ts'
 import { Overlap } from './overlap.ts'
 import type { Fault, Plan } from './plan.ts'
 import type { Recorder } from './record-works.ts'
 import { Scheduler, startAt } from './scheduler.ts'
 import { observe } from './observe.ts'
+import type { Shared } from './shared.ts'
 import { summarise } from './summarise.ts'
 import { makeTools } from './tools.ts'
 
@@ -62,7 +63,7 @@ export class World {
     this.#limits = makeLimits(plan.limits)
     this.#hosts = Array.from(
       { length: plan.nodes },
-      (_, index) => new Host(index, plan.seed, this.scheduler, (what) => count(this.counts, what)),
+      (_, index) => new Host(index, plan, this.scheduler, (what) => count(this.counts, what)),
     )
     const machine = {
       scheduler: this.scheduler,
@@ -173,7 +174,7 @@ export class World {
       store: new NodeStore(this.#shared, host, `node_${name}-1`),
       lists: this.#shared.store.lists,
       clock,
-      ids: this.#makeIds(host, name),
+      ids: makeIds(host, name, this.scheduler),
       agents: { ...this.#book, driver: () => driver },
       tools: { of: async () => tools },
       limits: this.#limits,
@@ -203,19 +204,6 @@ export class World {
     )
   }
 
-  /** The first id names the node; later ones sort by time. */
-  #makeIds({ index, life }: Host, name: string): RuntimePorts['ids'] {
-    let serial = 0
-    return {
-      next: () => {
-        serial += 1
-        if (serial === 1) return `${name}-1`
-        return `${this.scheduler.now.toString(36)}-${index}-${life}-${serial.toString(36).padStart(4, '0')}`
-      },
-      boundary: () => boundaryFrom(serial * 7919 + life),
-    }
-  }
-
   #reported(fault: unknown): void {
     if (isInjected(fault)) return count(this.counts, 'reported')
     this.checker.fail(`fault: ${describeFault(fault)}`)
@@ -234,7 +222,7 @@ export class World {
         this.#faultsLeft -= 1
         run()
       })
-    if (fault.kind === 'clock') return this.#jump(fault.byMs, after)
+    if (fault.kind === 'clock') return this.#jump(fault.byMs, host, after)
     if (fault.kind === 'disk') return this.#keeper.breakDisk(fault, after)
     if (fault.kind === 'crash') {
       count(this.counts, 'crash')
@@ -268,10 +256,12 @@ export class World {
     return this.#keeper.close()
   }
 
-  #jump(byMs: number, after: (run: () => void) => void): void {
+  /** All nodes are on one machine, or each has a clock of its own, and another one is the store's. */
+  #jump(byMs: number, host: Host, after: (run: () => void) => void): void {
     count(this.counts, byMs > 0 ? 'clock.ahead' : 'clock.back')
-    this.scheduler.skewMs += byMs
-    after(() => (this.scheduler.skewMs -= byMs))
+    const clock = this.#plan.ownClocks ? host : this.scheduler
+    clock.skewMs += byMs
+    after(() => (clock.skewMs -= byMs))
   }
 
   /** In good order, as far as the time until its restart allows. */

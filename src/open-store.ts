@@ -16,15 +16,21 @@ type StoreOptions = {
   directory: string
   settings: Config['store'] | undefined
   clock: Clock
-  cleaner: Cleaner
-  onHealth: (health: StoreHealth) => void
-  onDamage: (fault: DamagedRow) => void
+  cleaner?: Cleaner
+  onHealth?: (health: StoreHealth) => void
+  onDamage?: (fault: DamagedRow) => void
+  env?: Readonly<Record<string, string | undefined>>
 }
 
 /** So long at most the views in the file are behind its log. */
 const followMs = 100
 
-export async function openStore({ settings, clock, ...options }: StoreOptions): Promise<OpenedStore> {
+export async function openStore({
+  settings,
+  clock,
+  env = process.env,
+  ...options
+}: StoreOptions): Promise<OpenedStore> {
   const clocks = { now: () => clock.now(), elapsed: () => clock.elapsed() }
   if (settings?.engine !== 'postgres') {
     const later = (run: () => void): void => void wakeLater(followMs, run)
@@ -36,7 +42,7 @@ export async function openStore({ settings, clock, ...options }: StoreOptions): 
     ...options,
     ...clocks,
     sleep,
-    url: findAddress(settings.urlEnv, process.env),
+    url: findAddress(settings.urlEnv, env),
   })
   return { store: cluster, cluster }
 }

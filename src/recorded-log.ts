@@ -12,6 +12,7 @@ import type { RecordedLog, TielineOptions } from './line.ts'
 import { listTools, readConfig, type ConfigOptions } from './line-parts.ts'
 import { Limits } from './model/limits.ts'
 import type { CountTokens } from './model/text.ts'
+import { openStore } from './open-store.ts'
 import { openProjects } from './projects/projects.ts'
 import { createAlarm } from './runtime/kernel/alarm.ts'
 import type { Launcher } from './runtime/kernel/launch-port.ts'
@@ -30,7 +31,7 @@ import {
 } from './runtime/look/export-log.ts'
 import { ReplaySetup, type SetupParts } from './runtime/look/replay-setup.ts'
 import type { ReplayPorts } from './runtime/replay/replaying.ts'
-import { sqliteStore, type OpenStore } from './store/sqlite.ts'
+import type { OpenStore } from './store/sqlite.ts'
 import { privateMode } from './trust/private-files.ts'
 import { version } from './version.ts'
 
@@ -50,6 +51,8 @@ export type LogOptions = Pick<TielineOptions, 'agents' | 'config' | 'limits' | '
   from?: string
 }
 
+export type OpenedLog = RecordedLog & { imported: ExportHeader | null; close(): Promise<void> }
+
 /** Beside a log that was imported: how the agents were configured where it was recorded. */
 const setupFile = 'replay.json'
 
@@ -57,17 +60,22 @@ const setupFile = 'replay.json'
  * Opens a log to look at it: no node is started, so nothing in it goes on. Agents are needed for a replay
  * only.
  */
-export const openLog = (
-  options: LogOptions,
-): Promise<RecordedLog & { imported: ExportHeader | null; close(): Promise<void> }> => openLogWith(options)
+export const openLog = (options: LogOptions): Promise<OpenedLog> => openLogWith(options)
+
+/** `store` is set where the log is not in the data directory, but shared by a cluster. */
+type OwnLogOptions = LogOptions &
+  Pick<ConfigOptions, 'loaded'> & { named?: boolean; store?: Config['store']; env?: NodeJS.ProcessEnv }
 
 /** The same for our own commands, which have read the configuration already. */
-export async function openLogWith(
-  options: LogOptions & Pick<ConfigOptions, 'loaded'> & { named?: boolean },
-): Promise<RecordedLog & { imported: ExportHeader | null; close(): Promise<void> }> {
+export async function openLogWith(options: OwnLogOptions): Promise<OpenedLog> {
   const read = options.from === undefined ? null : readExport(options.from)
   let at: number | null = null
-  const store = sqliteStore({ directory: options.dataDir, now: () => at ?? systemClock.now() })
+  const { store } = await openStore({
+    directory: options.dataDir,
+    settings: options.store,
+    clock: { ...systemClock, now: () => at ?? systemClock.now() },
+    ...(options.env === undefined ? {} : { env: options.env }),
+  })
   try {
     if (read !== null)
       await importLog(read, {

@@ -19,6 +19,7 @@ export function watchLine(
   webSockets: () => number,
 ) {
   const lag = watchLoopLag()
+  const { log } = line.desks.as({})
   const metrics = metricsView({
     clock: systemClock,
     version,
@@ -27,10 +28,13 @@ export function watchLine(
       webSockets: webSockets(),
       storeOk: line.store.health().state === 'ok',
       ...(await line.store.lists.counts()),
+      nodes: await log.nodes().then(
+        (listed) => ('nodes' in listed ? listed.nodes : null),
+        () => null, // The database is away; `storeOk` says so.
+      ),
     }),
     lag: () => lag.look(),
   })
-  const { log } = line.desks.as({})
   const unfollow = log.follow(log.lastSeq(), null, {
     events(events) {
       metrics.events(events)

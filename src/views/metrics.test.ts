@@ -140,6 +140,19 @@ describe('what is there now', () => {
   })
 })
 
+test('each node of a cluster is there once, whatever else had its name before', async () => {
+  const node = (name: string, alive: boolean, running: number) => ({ name, version: '1', alive, running })
+  const nodes = [node('a', true, 3), node('b', false, 9), node('b', true, 2), node('b', false, 9)]
+  const found = await samples(view({ live: () => ({ ...idle, nodes: [...nodes, node('c', false, 4)] }) }))
+  const up = ['a', 'b', 'c'].map((name) => found.get(`tieline_node_up{name="${name}",version="1"}`))
+  const running = ['a', 'b', 'c'].map((name) => found.get(`tieline_node_running_turns{name="${name}"}`))
+  expect([up, running]).toEqual([
+    [1, 1, 0],
+    [3, 2, 0],
+  ])
+  expect((await view().text()).includes('tieline_node')).toBe(false)
+})
+
 test('the server reports requests and refusals at the doors', async () => {
   const metrics = view()
   metrics.observeRequest('/api/sessions/:id', 200, 0.004)

@@ -18,7 +18,10 @@ export type Live = {
   webSockets: number
   /** Whether anything can be recorded. */
   storeOk?: boolean
+  /** Of a cluster: null where the server has the log to itself, or cannot ask. */
+  nodes?: readonly LiveNode[] | null
 }
+export type LiveNode = { name: string; version: string; alive: boolean; running: number }
 
 export type MetricsDeps = {
   clock: Clock
@@ -199,14 +202,38 @@ function createHandlers(meters: Meters): Handlers {
 
 const secondsBetween = (from: Millis, to: Millis): number => Math.max(0, to - from) / 1000
 
-const renderLive = ({ running, openCalls, queued, webSockets, storeOk = true }: Live): string =>
+const renderLive = ({ running, openCalls, queued, webSockets, storeOk = true, nodes = null }: Live): string =>
   [
     renderGauge('tieline_running_turns', 'Turns that run now.', running),
     renderGauge('tieline_open_calls', 'Calls that somebody waits for now.', openCalls),
     renderGauge('tieline_queued_inputs', 'Inputs that wait for their session now.', queued),
     renderGauge('tieline_websocket_clients', 'WebSocket clients that are connected now.', webSockets),
     renderGauge('tieline_store_available', 'Whether the log can be written to: 1 or 0.', Number(storeOk)),
+    nodes === null || nodes.length === 0 ? '' : renderNodes(nodes),
   ].join('')
+
+/** A node that was started again has the same name: what lives counts. */
+function renderNodes(nodes: readonly LiveNode[]): string {
+  const names = new Map<string, LiveNode>()
+  for (const node of nodes.toSorted((a, b) => Number(a.alive) - Number(b.alive)).slice(-namesMax)) {
+    const other = names.get(node.name)
+    const beside = other?.alive === true ? other.running : 0
+    names.set(node.name, { ...node, running: beside + (node.alive ? node.running : 0) })
+  }
+  const known = [...names.values()]
+  return [
+    renderGauge(
+      'tieline_node_up',
+      'The nodes of the cluster in the last hour, and whether they live: 1 or 0.',
+      known.map(({ name, version, alive }) => [{ name, version }, Number(alive)]),
+    ),
+    renderGauge(
+      'tieline_node_running_turns',
+      'Turns that run on each node.',
+      known.map(({ name, running }) => [{ name }, running]),
+    ),
+  ].join('')
+}
 
 /** The usual names of Node processes, so that existing dashboards work. */
 function renderProcess(version: string, startedAt: Millis, lag: Lag | null): string {

@@ -5,6 +5,7 @@ import { systemClock } from '../../src/runtime/kernel/system-clock.ts'
 import { viewsEqual } from '../../src/store/rebuild.ts'
 import { freshDatabase, openNode, scratch } from '../kits/cluster-lines.ts'
 import { until } from '../kits/cluster.ts'
+import { delegate } from '../kits/delegate.ts'
 import { startPostgres } from '../kits/postgres.ts'
 
 const postgres = await startPostgres()
@@ -12,14 +13,7 @@ afterAll(() => postgres?.stop())
 
 type Agents = NonNullable<TielineOptions['agents']>
 
-const boss: Agents[string] = {
-  tools: ['sub_agent'],
-  allowSubAgentCalls: true,
-  script: async (turn) => {
-    const { value } = await turn.tool('sub_agent', { agent_name: 'worker', task: turn.task })
-    return (value as { output: string }).output
-  },
-}
+const boss = delegate('worker')
 
 describe.skipIf(postgres === null)('a cluster of two nodes', () => {
   test('an agent with a label is called on one node and runs on the other; its text streams back', async () => {

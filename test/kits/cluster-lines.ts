@@ -1,10 +1,12 @@
 /** Lines on one PostgreSQL, each as a node of its own, in one process. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { openLine, type OpenLine, type OpenLineOptions } from '../../src/open-line.ts'
 import { connect } from '../../src/store/postgres/link.ts'
+import { viewsEqual } from '../../src/store/rebuild.ts'
+import { writeConfig } from './cluster-config.ts'
 import type { Postgres } from './postgres.ts'
 
 export type NodeOptions = OpenLineOptions & { name: string; labels?: readonly string[] }
@@ -27,20 +29,27 @@ export function scratch(): string {
   return directory
 }
 
-export function writeConfig(directory: string, name: string, labels: readonly string[] = []): string {
-  const file = join(directory, 'tieline.toml')
-  writeFileSync(
-    file,
-    `[store]\nengine = "postgres"\n[node]\nname = "${name}"\nlabels = ${JSON.stringify(labels)}\n` +
-      `[server]\ndataDir = "data"\n`,
-  )
-  return file
-}
-
 export async function openNode(url: string, { name, labels, ...options }: NodeOptions): Promise<OpenLine> {
   const directory = scratch()
   process.env['TIELINE_DATABASE_URL'] = url
   const line = await openLine({ config: writeConfig(directory, name, labels), leaseMs: 1000, ...options })
   onTestFinished(() => line.close())
   return line
+}
+
+/** R3, R6, R10: each call ended once, each turn was started once, and nobody ran it under an older epoch. */
+
+export async function checkLog(line: OpenLine): Promise<void> {
+  const page = await line.store.read(0, {}, 1_000_000)
+  const ends = page.events.flatMap(({ event }) => (event.type === 'call.ended' ? [event.call] : []))
+  expect(new Set(ends).size).toBe(ends.length)
+  const epochs = new Map<string, number>()
+  const older = page.events.filter(({ event }) => {
+    if (event.type !== 'session.claimed' && event.type !== 'turn.started') return false
+    const before = epochs.get(event.turn ?? '') ?? 0
+    epochs.set(event.turn ?? '', event.epoch)
+    return event.epoch <= before
+  })
+  expect(older).toEqual([])
+  expect(viewsEqual(line.store.db)).toEqual({ equal: true, difference: null })
 }

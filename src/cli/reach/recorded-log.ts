@@ -2,15 +2,17 @@
  * Reads what was recorded: through the server that owns the log, or from the log itself where no server runs.
  * Reading starts nothing.
  */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import type { TielineClient } from '../../client/client.ts'
 import { TielineError } from '../../client/tieline-error.ts'
 import type { ExportedLog } from '../../wire/log.ts'
-import type { openLog } from '../../recorded-log.ts'
+import type { OpenedLog } from '../../recorded-log.ts'
 import { UsageError, type CommandInput } from '../command.ts'
 import { describeEmptied, findPlace, logFile, logState, type Place, type PlaceInput } from './place.ts'
 import { findNamedServer, findRunningServer, retryWhileLocked } from './reach.ts'
 
-export type OpenedLog = Awaited<ReturnType<typeof openLog>>
+export type { OpenedLog }
 
 type ReadInput = Pick<CommandInput, 'flags' | 'env' | 'signal'> & Partial<Pick<CommandInput, 'in' | 'err'>>
 
@@ -23,7 +25,9 @@ export async function readRecorded<T>(
   if (named !== null) return refuseUnknown(() => ask.server(named))
   const place = await findPlace(input)
   const running = await findRunningServer(place)
-  return running === null ? useLog(place, ask.log) : refuseUnknown(() => ask.server(running.client))
+  return running === null
+    ? useLog(place, input.env, ask.log)
+    : refuseUnknown(() => ask.server(running.client))
 }
 
 /** Replays what a server has exported, in memory: with the configuration that came with it, or a named one. */
@@ -57,14 +61,28 @@ function requireLog(dataDir: string): string {
   )
 }
 
+/** Such as one that was imported, and that no node of a cluster works with. */
+const hasOwnLog = (dataDir: string): boolean =>
+  logState(dataDir) === 'there' && !existsSync(join(dataDir, 'replica.db'))
+
 /** Another command may be reading it for a moment. */
 const busyMsMax = 2000
 
-async function useLog<T>(place: Place, ask: (log: OpenedLog) => Promise<T>): Promise<T> {
-  const { dataDir } = place
-  requireLog(dataDir)
+async function useLog<T>(
+  place: Place,
+  env: PlaceInput['env'],
+  ask: (log: OpenedLog) => Promise<T>,
+): Promise<T> {
+  const { dataDir, config } = place
+  const isShared = config.store.engine === 'postgres' && !hasOwnLog(dataDir)
+  if (!isShared) requireLog(dataDir)
   const { openLogWith } = await import('../../recorded-log.ts')
-  const options = { dataDir, loaded: place, named: place.named !== null }
+  const options = {
+    dataDir,
+    loaded: place,
+    named: place.named !== null,
+    ...(isShared ? { store: config.store, env } : {}),
+  }
   const log = await retryWhileLocked(busyMsMax, () => openLogWith(options))
   try {
     return await refuseUnknown(() => ask(log))

@@ -15,6 +15,7 @@ import { prepareLists } from '../lists.ts'
 import { trackOutage } from '../outage.ts'
 import { prepareReads } from '../reads.ts'
 import { cleanAlready, type OpenStore } from '../sqlite.ts'
+import { adjustOffset } from './clock-offset.ts'
 import { explainFault, LogReplaced } from './fault-words.ts'
 import { connect, describePlace, LinkFault, type Link } from './link.ts'
 import { GroupQueue } from './queue.ts'
@@ -156,7 +157,7 @@ class Cluster {
       outage: this.outage,
       writeLink: () => this.#writeLink(),
       sideLink: () => this.side.link(),
-      setNow: (at) => this.setNow(at),
+      setNow: (at, since) => this.#setNow(at, since),
       tell: () => this.side.tell(),
       newMark: () => `${self}-${(marks += 1)}`,
     })
@@ -166,9 +167,11 @@ class Cluster {
     return Math.floor(this.#options.now() + this.#offset)
   }
 
-  setNow(at: Millis): Millis {
+  #setNow(at: Millis, since: Millis): Millis {
     if (this.#options.databaseTime === false) return this.now()
-    this.#offset = at - this.#options.now()
+    const received = this.#options.now()
+    const sent = received - (this.#options.elapsed() - since)
+    this.#offset = adjustOffset(this.#offset, { at, sent, received })
     return at
   }
 
@@ -191,14 +194,30 @@ class Cluster {
     const link = await this.side.link().catch((fault: unknown) => {
       throw outage.begin(fault)
     })
+    const since = this.#options.elapsed()
     const lease = await beat(link, places, node, ttlMs, { until, about: this.about?.() ?? null }).catch(
       (fault: unknown) => {
         throw outage.begin(fault)
       },
     )
-    this.setNow(lease.now)
+    this.#setNow(lease.now, since)
     this.beating.add(node)
     await queue.locally(() => this.#replica.setLease(lease))
+  }
+
+  async nodes(): Promise<NodeRow[]> {
+    const sql = `select id, until, about from ${this.places.schema}.nodes order by id`
+    const [answer] = await this.side
+      .link()
+      .then((link) => link.run(sql))
+      .catch((fault: unknown) => {
+        throw this.outage.begin(fault)
+      })
+    return (answer?.rows ?? []).map(({ id, until, about }) => ({
+      id: id ?? '',
+      until: Number(until),
+      about: about ?? null,
+    }))
   }
 
   close(): Promise<void> {
@@ -226,7 +245,7 @@ class Cluster {
 }
 
 function present(cluster: Cluster, replica: Replica): PostgresStore {
-  const { queue, places } = cluster
+  const { queue } = cluster
   const { reader } = replica
   const sql = prepareFacts(reader)
   const reads = prepareReads(reader)
@@ -270,15 +289,7 @@ function present(cluster: Cluster, replica: Replica): PostgresStore {
     },
     heartbeat: (node, ttlMs) => cluster.beat(node, ttlMs),
     setAbout: (about) => void (cluster.about = about),
-    async nodes() {
-      const link = await cluster.side.link()
-      const [answer] = await link.run(`select id, until, about from ${places.schema}.nodes order by id`)
-      return (answer?.rows ?? []).map(({ id, until, about }) => ({
-        id: id ?? '',
-        until: Number(until),
-        about: about ?? null,
-      }))
-    },
+    nodes: () => cluster.nodes(),
     say: (text) => cluster.side.say(text),
     onWords(listener) {
       cluster.heard.add(listener)

@@ -22,8 +22,8 @@ export type ClusterOptions = Omit<QueueOptions, 'onHealth'> & {
   /** A connection for transactions, and one for what waits for nobody's keys. */
   writeLink: () => Promise<Link>
   sideLink: () => Promise<Link>
-  /** What the database's clock shows; returns what counts as now. */
-  setNow: (now: Millis) => Millis
+  /** What the database's clock showed in an answer, asked for at `since` of elapsed time; returns what counts as now. */
+  setNow: (now: Millis, since: Millis) => Millis
   /** Says to other nodes that there is something new. */
   tell: () => void
   sleep: (ms: number) => Promise<void>
@@ -127,10 +127,16 @@ export class GroupQueue {
   /** Without any key: for a node that is far behind, and for hints. */
   async #readOn(link: Link): Promise<void> {
     for (;;) {
-      const news = await readTail(link, this.#options.places, this.#replica.seq)
+      const news = await this.#ask(() => readTail(link, this.#options.places, this.#replica.seq))
       this.#deliver([], this.#take(news))
       if (news.rows.length < rowsPerRead) return
     }
+  }
+
+  async #ask(ask: () => Promise<News>): Promise<News> {
+    const since = this.#options.elapsed()
+    const news = await ask()
+    return { ...news, now: this.#options.setNow(news.now, since) }
   }
 
   #take(news: News): Hint[] {
@@ -161,8 +167,7 @@ export class GroupQueue {
         }
         sent = null
         this.#deliver([], theirs)
-        const now = this.#options.setNow(news.now)
-        const decided = await decideGroup(this.#replica, this.#options.cleaner, group, now)
+        const decided = await decideGroup(this.#replica, this.#options.cleaner, group, news.now)
         if (decided.rows.length === 0) {
           this.#replica.undo()
           // It has read what was committed, and nothing else: nobody has to wait for its end.
@@ -203,7 +208,7 @@ export class GroupQueue {
     const keys = group.some(needsEverything) ? null : group.flatMap(({ keys }) => keys)
     for (;;) {
       const asked = this.#looking.length
-      const news = await beginWith(link, places, keys, this.#replica.seq)
+      const news = await this.#ask(() => beginWith(link, places, keys, this.#replica.seq))
       if (news.rows.length < rowsPerRead) {
         for (const { resolve } of this.#looking.splice(0, asked)) setImmediate(resolve)
         return news

@@ -1,4 +1,4 @@
-/** The first view: what waits for the person, what runs now, what failed, and what today has used. */
+/** The first view: what waits for the person, what runs now and where, what failed, and what today has used. */
 import { useState } from 'react'
 import type { FlowSummary } from '../../../src/wire/flows.ts'
 import { buildHref, linkToFlow } from '../address.ts'
@@ -8,6 +8,7 @@ import { useLiveTopic } from '../live/use-live.ts'
 import { askToNotify, mayAskToNotify } from '../needs/attention.ts'
 import { NeedList } from '../needs/need-list.tsx'
 import { useNeeds } from '../needs/needs.tsx'
+import { NodeList } from '../nodes/node-list.tsx'
 import { OutcomeBadge } from '../parts/badges.tsx'
 import { Name } from '../parts/names.tsx'
 import { Empty, Loading, Problem } from '../parts/states.tsx'
@@ -29,6 +30,7 @@ export function NowView() {
       <FlowCards state="live" none="Nothing runs." />
       <h2 id="failed">Failed lately</h2>
       <FlowCards state="failed" none="Nothing has failed." />
+      <NodeList />
     </section>
   )
 }
