@@ -8,13 +8,16 @@ import { conform } from './conform.ts'
 import { renderConfig, lockstep } from './lockstep.ts'
 import { checkTla, listConfigs, configText } from './tla.ts'
 
+const tlaKinds = ['calls', 'activation', 'mail', 'cluster'] as const
+type TlaKind = (typeof tlaKinds)[number]
+
 export type Job =
-  | { kind: 'calls' | 'activation' | 'mail' | 'checker'; name: string }
+  | { kind: TlaKind | 'checker'; name: string }
   | { kind: 'lockstep' | 'store'; name: string; seed: number; states: number }
 export type Verdict = { job: Job; ok: boolean; states: number; said: string; note: string; seconds: number }
 
 /** A number is how many states there are; a name is the property that must be broken. */
-type Expected = Record<'calls' | 'activation' | 'mail' | 'checker', Record<string, number | string>>
+type Expected = Record<TlaKind | 'checker', Record<string, number | string>>
 export const expected = JSON.parse(readFileSync(new URL('expect.json', import.meta.url), 'utf8')) as Expected
 
 /** The longest first, so that two workers end together. */
@@ -38,9 +41,7 @@ export function allJobs(): Job[] {
   const jobs: Job[] = [
     ...[1, 2, 3, 4].map((seed): Job => ({ kind: 'lockstep', name: `seed ${seed}`, seed, states: 300 })),
     ...[1, 2].map((seed): Job => ({ kind: 'store', name: `seed ${seed}`, seed, states: 2000 })),
-    ...(['calls', 'activation', 'mail'] as const).flatMap((kind) =>
-      listConfigs(kind).map((name): Job => ({ kind, name })),
-    ),
+    ...tlaKinds.flatMap((kind) => listConfigs(kind).map((name): Job => ({ kind, name }))),
     ...cases.map(({ name }): Job => ({ kind: 'checker', name })),
   ]
   return jobs.sort((a, b) => weight(a) - weight(b))
@@ -65,6 +66,7 @@ async function findVerdict(job: Job): Promise<Found> {
     case 'calls':
     case 'activation':
     case 'mail':
+    case 'cluster':
       return findTla(job.kind, job.name)
   }
 }
@@ -79,7 +81,7 @@ const describeComparison = (
   note: difference ?? '',
 })
 
-function findTla(kind: 'calls' | 'activation' | 'mail', name: string): Found {
+function findTla(kind: TlaKind, name: string): Found {
   const { success, states, error, warnings } = checkTla(kind, name)
   const want = expected[kind][name]
   const invariants = [...configText(kind, name).matchAll(/^INVARIANT (\w+)$/gm)].map(

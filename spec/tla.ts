@@ -42,11 +42,17 @@ const stripComments = (text: string): string =>
     .replaceAll(/\\\*.*$/gm, '')
     .replaceAll(/\n\s*\n/g, '\n')
 
+const modules: Readonly<Record<string, string>> = {
+  activation: 'activation/Activation.tla',
+  cluster: 'cluster/Cluster.tla',
+  mail: 'mail/Mail.tla',
+}
+
 export const moduleText = (folder: string): string =>
   stripComments(
     folder === 'calls'
       ? read('calls/Properties.tla').replace(/^EXTENDS Calls$/m, () => stripFrame(read('calls/Calls.tla')))
-      : read(folder === 'mail' ? 'mail/Mail.tla' : 'activation/Activation.tla'),
+      : read(modules[folder] ?? ''),
   )
 
 /** The protocol without its properties. */

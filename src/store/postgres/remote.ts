@@ -2,6 +2,7 @@
 import type { Millis } from '../../model/id.ts'
 import { StoreFault } from '../directory.ts'
 import type { LogRow } from '../log-row.ts'
+import { LogNewer } from './fault-words.ts'
 import { LinkFault, quote, type Answer, type Link, type Row } from './link.ts'
 import type { Lease } from './replica.ts'
 import { logFormat, steps, type Places } from './schema.ts'
@@ -16,10 +17,17 @@ export type News = { rows: MarkedRow[]; leases: Lease[]; now: Millis }
 const readNews = ({ schema }: Places, after: number): string =>
   `select seq, at, events, mark from ${schema}.log where seq > ${after} order by seq limit ${rowsPerRead};
    select id, until from ${schema}.nodes;
-   select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as now`
+   select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as now,
+     (select max(format) from ${schema}.meta) as format`
 
 function parseNews(answers: readonly Answer[]): News {
   const [log, nodes, clock] = answers.slice(-3).map(({ rows }) => rows)
+  // A node that was frozen while the cluster was updated must not fold what it does not know.
+  const format = Number(clock?.[0]?.['format'])
+  if (format > logFormat)
+    throw new LogNewer(
+      `a newer Tieline uses this log now (its format is ${format}, this one knows ${logFormat})`,
+    )
   return {
     rows: (log ?? []).map(({ seq, at, events, mark }) => ({
       seq: Number(seq),

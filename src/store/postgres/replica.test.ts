@@ -6,6 +6,7 @@ import { clusterKit, nextSchema, texts, until } from '../../../test/kits/cluster
 import { startPostgres } from '../../../test/kits/postgres.ts'
 import { append, created, ended, keysOf, running } from '../../../test/kits/store.ts'
 import { AppendFault } from '../../runtime/kernel/store-port.ts'
+import { StoreUnavailable } from '../../runtime/kernel/store-health.ts'
 import { systemClock } from '../../runtime/kernel/system-clock.ts'
 import { viewsEqual } from '../rebuild.ts'
 import { quote } from './link.ts'
@@ -91,6 +92,18 @@ describe.skipIf(postgres === null)('the views of a node', () => {
     await expect(open(schema)).rejects.toThrow('Nodes of an older Tieline work on')
     await sql(`update ${schema}.meta set format = ${logFormat + 1}`)
     await expect(open(schema)).rejects.toThrow('was written by a newer Tieline')
+  })
+
+  test('a node that was left behind by an upgrade folds and records nothing more, and goes on reading', async () => {
+    const schema = nextSchema()
+    const store = await open(schema)
+    await append(store, created('ses_a'))
+    await sql(`update ${schema}.meta set format = ${logFormat + 1}`)
+    await sql(`insert into ${schema}.log values (2, 0, '[{"type":"of.the.future","session":"ses_b"}]', '')`)
+    await expect(store.look()).rejects.toThrow('a newer Tieline uses this log now')
+    await expect(append(store, created('ses_b'))).rejects.toThrow('a newer Tieline uses this log now')
+    await expect(store.heartbeat('node_old', 1000)).rejects.toThrow(StoreUnavailable)
+    expect([store.lastSeq(), (await store.session('ses_a'))?.agent]).toEqual([1, 'a'])
   })
 
   test('leases and the time of transactions are the clock of the database', async () => {
