@@ -4,7 +4,7 @@ import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { OpenLine } from '../../src/open-line.ts'
 import { systemClock } from '../../src/runtime/kernel/system-clock.ts'
 import { writeConfig } from '../kits/cluster-config.ts'
-import { checkLog, freshDatabase, openNode, scratch } from '../kits/cluster-lines.ts'
+import { checkLog, freshDatabase, openNode, readAll, scratch } from '../kits/cluster-lines.ts'
 import { delegate } from '../kits/delegate.ts'
 import { startPostgres } from '../kits/postgres.ts'
 
@@ -58,8 +58,8 @@ async function measureTakeovers(line: OpenLine): Promise<number[]> {
   const listed = await line.desks.as({}).log.nodes()
   const leases = new Map('nodes' in listed ? listed.nodes.map(({ id, until }) => [id as string, until]) : [])
   const holders = new Map<string, string>()
-  const page = await line.store.read(0, { types: ['turn.started', 'session.claimed'] }, 1_000_000)
-  return page.events.flatMap(({ at, event }) => {
+  const events = await readAll(line, ['turn.started', 'session.claimed'])
+  return events.flatMap(({ at, event }) => {
     if (event.type !== 'turn.started' && event.type !== 'session.claimed') return []
     const [turn, before] = [event.turn ?? '', holders.get(event.turn ?? '')]
     holders.set(turn, event.node)

@@ -27,7 +27,7 @@ describe.skipIf(postgres === null)('the log of a cluster without a node', () => 
 
     const exported = await tieline('export', flow, '--out', 'run.jsonl')
     expect(exported).toMatchObject({ code: 0 })
-    expect(exported.out).toContain('events of 2 turns')
+    expect(exported.out).toContain('events of 3 turns')
     expect((await tieline('replay', flow)).out).toContain('Equal: ')
 
     // The directory of a node has nothing else than its copy: another machine without one exports the same.

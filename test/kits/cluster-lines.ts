@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
 import { openLine, type OpenLine, type OpenLineOptions } from '../../src/open-line.ts'
 import { connect } from '../../src/store/postgres/link.ts'
+import type { EventType, StoredEvent } from '../../src/model/event.ts'
 import { viewsEqual } from '../../src/store/rebuild.ts'
 import { writeConfig } from './cluster-config.ts'
 import type { Postgres } from './postgres.ts'
@@ -37,14 +38,27 @@ export async function openNode(url: string, { name, labels, ...options }: NodeOp
   return line
 }
 
+/** The whole log: one page ends with what it carries. */
+export async function readAll(line: OpenLine, types?: readonly EventType[]): Promise<StoredEvent[]> {
+  // So that it has read what others have committed.
+  await line.store.transact([], async () => undefined)
+  const events: StoredEvent[] = []
+  for (let after = 0; after < line.store.lastSeq();) {
+    const page = await line.store.read(after, types === undefined ? {} : { types }, 10_000)
+    events.push(...page.events)
+    after = page.next
+  }
+  return events
+}
+
 /** R3, R6, R10: each call ended once, each turn was started once, and nobody ran it under an older epoch. */
 
 export async function checkLog(line: OpenLine): Promise<void> {
-  const page = await line.store.read(0, {}, 1_000_000)
-  const ends = page.events.flatMap(({ event }) => (event.type === 'call.ended' ? [event.call] : []))
+  const events = await readAll(line)
+  const ends = events.flatMap(({ event }) => (event.type === 'call.ended' ? [event.call] : []))
   expect(new Set(ends).size).toBe(ends.length)
   const epochs = new Map<string, number>()
-  const older = page.events.filter(({ event }) => {
+  const older = events.filter(({ event }) => {
     if (event.type !== 'session.claimed' && event.type !== 'turn.started') return false
     const before = epochs.get(event.turn ?? '') ?? 0
     epochs.set(event.turn ?? '', event.epoch)
