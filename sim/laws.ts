@@ -100,7 +100,9 @@ function checkEndsOnce(ledger: Ledger, event: EventOf<'call.ended'>, limits: Lim
 
 function checkStart(ledger: Ledger, event: EventOf<'turn.started'>): Broken {
   const turn = ledger.turn(event.turn)
-  const other = ledger.findRunning(event.session)
+  // Nobody activates a session outside: its clients may do several things at once.
+  const isOutside = ledger.sessions.get(event.session)?.kind === 'external'
+  const other = isOutside ? undefined : ledger.findRunning(event.session)
   if (other !== undefined) return `R6: ${turn.id} starts while ${other.id} runs in ${event.session}`
   if (turn.state !== 'queued') return `R6: ${turn.id} starts a second time`
   return event.epoch > turn.epoch

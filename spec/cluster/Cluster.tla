@@ -25,7 +25,7 @@ VARIABLES
   given,    \* the highest number that was given out
   lock,     \* who holds each key; 0 is nobody
   run,      \* of each node: <<what it does, its work, rows that it saw, number>>
-  fly,      \* commits that are under way, as <<node, work, rows that it saw, number>>
+  fly,      \* commits that are under way, as <<node, work, rows that it saw, number, run>>
   read,     \* of each node: the numbers that it has folded
   told,     \* works that were acknowledged
   runs,     \* how often works were decided
@@ -83,7 +83,7 @@ Send(n) == /\ run[n][1] = "decides"
                    /\ UNCHANGED <<given, fly>>
               ELSE /\ given' = (IF InOrder THEN given ELSE given + 1)
                    /\ run' = [run EXCEPT ![n] = <<"sent", run[n][2], run[n][3], 0>>]
-                   /\ fly' = fly \cup {<<n, run[n][2], run[n][3], IF InOrder THEN 0 ELSE given + 1>>}
+                   /\ fly' = fly \cup {<<n, run[n][2], run[n][3], IF InOrder THEN 0 ELSE given + 1, runs>>}
            /\ UNCHANGED <<log, lock, read, told, runs, lost, up, format>>
 (* The commit is made, whether somebody waits for it or not. *)
 Land(x) == LET number == IF InOrder THEN given + 1 ELSE x[4] IN

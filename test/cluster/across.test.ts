@@ -1,6 +1,6 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { defineDriver, defineTool } from '../../src/define.ts'
 import type { TielineOptions } from '../../src/line.ts'
@@ -9,6 +9,7 @@ import { systemClock } from '../../src/runtime/kernel/system-clock.ts'
 import { freshDatabase, openNode, scratch } from '../kits/cluster-lines.ts'
 import { until } from '../kits/cluster.ts'
 import { startPostgres } from '../kits/postgres.ts'
+import { tcpProxy } from '../kits/tcp-proxy.ts'
 
 const postgres = await startPostgres()
 afterAll(() => postgres?.stop())
@@ -47,6 +48,23 @@ describe.skipIf(postgres === null)('what is asked at one node and done at anothe
     expect((await run).outcome).toBe('cancelled')
     expect(systemClock.elapsed() - since).toBeLessThan(5000)
     expect((await read(b, 'turn.ended')).at(-1)).toMatchObject({ outcome: 'cancelled' })
+  })
+
+  test('R3: a cancel at a node that is far from the database finds what another has just acknowledged', async () => {
+    const url = await freshDatabase(postgres)
+    const agents: Agents = { sleeper: { script: (turn) => untilAborted(turn.signal) } }
+    const near = await openNode(url, { name: 'near', agents })
+    const proxy = await tcpProxy(postgres?.port ?? 0)
+    onTestFinished(() => proxy.close())
+    const behind = url.replace(/:\d+\//, `:${proxy.port}/`)
+    const far = await openNode(behind, { name: 'far', agents, leaseMs: 20_000 })
+    const created = await near.sessions.create({ agent: 'sleeper', cwd: scratch() })
+    const sessionId = 'sessionId' in created ? created.sessionId : 'ses_none'
+    await until(async () => (await far.store.session(sessionId)) !== null)
+    proxy.delay(700)
+    await near.sessions.send(sessionId, { message: 'sleep' })
+    expect(await far.sessions.cancel(sessionId, {})).toEqual({ cancelled: 1 })
+    proxy.delay(0)
   })
 
   test('a call in the background is waited for at one node and ends at the other', async () => {

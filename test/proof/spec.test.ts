@@ -37,6 +37,13 @@ describe('the TLA+ text', () => {
     expect(await runJob({ kind: 'activation', name })).toMatchObject({ ok: true })
   })
 
+  test.each(['Versions', 'MutLock', 'MutFind', 'MutNotice', 'WitLate'])(
+    'cluster: %s is as pinned',
+    async (name) => {
+      expect(await runJob({ kind: 'cluster', name })).toMatchObject({ ok: true })
+    },
+  )
+
   test.each(['Race', 'MutRecheck', 'MutKeepAct', 'MutTogether', 'MutCheckBox', 'WitRace'])(
     'mail: %s is as pinned',
     async (name) => {

@@ -126,6 +126,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'src/config.ts',
     'src/line.ts',
     'src/line-parts.ts',
+    'src/open-store.ts',
     'projects',
     'src/version.ts',
     'trust',

@@ -22,7 +22,7 @@ export type ClusterOptions = Omit<QueueOptions, 'onHealth'> & {
   /** A connection for transactions, and one for what waits for nobody's keys. */
   writeLink: () => Promise<Link>
   sideLink: () => Promise<Link>
-  /** What the database's clock showed in an answer, asked for at `since` of elapsed time; returns what counts as now. */
+  /** What the database's clock showed in an answer that was asked for at `since`; returns what counts as now. */
   setNow: (now: Millis, since: Millis) => Millis
   /** Says to other nodes that there is something new. */
   tell: () => void
