@@ -31,7 +31,7 @@ import {
 } from './runtime/look/export-log.ts'
 import { ReplaySetup, type SetupParts } from './runtime/look/replay-setup.ts'
 import type { ReplayPorts } from './runtime/replay/replaying.ts'
-import type { OpenStore } from './store/sqlite.ts'
+import { sqliteStore, type OpenStore } from './store/sqlite.ts'
 import { privateMode } from './trust/private-files.ts'
 import { version } from './version.ts'
 
@@ -70,12 +70,12 @@ type OwnLogOptions = LogOptions &
 export async function openLogWith(options: OwnLogOptions): Promise<OpenedLog> {
   const read = options.from === undefined ? null : readExport(options.from)
   let at: number | null = null
-  const { store } = await openStore({
-    directory: options.dataDir,
-    settings: options.store,
-    clock: { ...systemClock, now: () => at ?? systemClock.now() },
-    ...(options.env === undefined ? {} : { env: options.env }),
-  })
+  const clock = { ...systemClock, now: () => at ?? systemClock.now() }
+  const { dataDir: directory, store: settings, env = process.env } = options
+  const store: OpenStore =
+    settings === undefined
+      ? sqliteStore({ directory, now: clock.now })
+      : (await openStore({ directory, settings, clock, env })).store
   try {
     if (read !== null)
       await importLog(read, {
