@@ -6,7 +6,8 @@ import { patience, project, start, type Ended } from '../kits/cli.ts'
 import { freshDatabase } from '../kits/cluster-lines.ts'
 import { startPostgres } from '../kits/postgres.ts'
 
-vi.setConfig(patience)
+// It starts a dozen processes, one after the other.
+vi.setConfig({ ...patience, testTimeout: 300_000 })
 const postgres = await startPostgres()
 afterAll(() => postgres?.stop())
 
