@@ -1,8 +1,9 @@
 /** Runs after the compiler and bundles what would be slow or large to load from many files. */
 import { cp, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { rolldown, type OutputChunk } from 'rolldown'
+import { readyHelpFile, type ReadyHelp } from '../src/cli/ready-help.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const tokenizer = join(root, 'dist/adapters/tokens/o200k.js')
@@ -65,7 +66,24 @@ async function bundleProgram(): Promise<void> {
   await bundle.close()
   const chunks = selectChunks(output)
   await writeFile(join(program, 'LICENSES.txt'), await collectLicenses(chunks))
+  await writeHelp()
   reportSize('dist/program', chunks)
+}
+
+/** Rendered once, so that asking for help loads no command. */
+async function writeHelp(): Promise<void> {
+  const compiled = (name: string): string => pathToFileURL(join(root, 'dist', `${name}.js`)).href
+  const { commands } = (await import(compiled('cli/commands'))) as typeof import('../src/cli/commands.ts')
+  const { renderHelp } = (await import(compiled('cli/help'))) as typeof import('../src/cli/help.ts')
+  const { version } = (await import(compiled('version'))) as typeof import('../src/version.ts')
+  const help: ReadyHelp = {
+    version: `${version}\n`,
+    all: `${renderHelp(commands, null)}\n`,
+    commands: Object.fromEntries(
+      commands.map((command) => [command.name, `${renderHelp(commands, command)}\n`]),
+    ),
+  }
+  await writeFile(join(program, readyHelpFile), JSON.stringify(help))
 }
 
 /** Our own modules only, so that a program and the library share their packages. */

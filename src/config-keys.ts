@@ -21,6 +21,8 @@ const StoreSettings = z.strictObject({
     .string()
     .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of an environment variable, never the address itself,')
     .default('TIELINE_DATABASE_URL'),
+  /** 0 keeps everything in the log. */
+  segmentAfterDays: z.number().min(0).max(36_500).default(30),
 })
 export type StoreSettings = z.infer<typeof StoreSettings>
 

@@ -69,7 +69,7 @@ test('with no file at all everything has its default', async () => {
       auth: 'auto',
       sandbox: 'auto',
     },
-    store: { engine: 'sqlite', urlEnv: 'TIELINE_DATABASE_URL' },
+    store: { engine: 'sqlite', urlEnv: 'TIELINE_DATABASE_URL', segmentAfterDays: 30 },
     node: { labels: [] },
     notify: {},
     sandbox: { network: 'public', writable: [], hidden: [] },

@@ -1,4 +1,11 @@
 /** Looking after a log that nothing runs on: whether it is whole, its views anew, and moving it. */
+import {
+  archiveLog,
+  previewLog,
+  type ArchivedLog,
+  type ArchiveOptions,
+  type ArchivePreview,
+} from './store/archive/archive-log.ts'
 import { checkLog, type LogCheck } from './store/check-log.ts'
 import { rebuildLog, type LogRebuild, type RebuildOptions } from './store/rebuild-log.ts'
 import { findAddress } from './store/postgres/address.ts'
@@ -12,6 +19,9 @@ export type LogCare = {
   /** The same for a log in PostgreSQL. */
   checkCluster(options: CareOptions): Promise<LogCheck>
   rebuildCluster(options: CareOptions): Promise<LogRebuild>
+  /** What would leave the log for segments, and moving it there. */
+  previewArchive(options: ArchiveOptions): Promise<ArchivePreview>
+  archive(options: ArchiveOptions): Promise<ArchivedLog>
   move(to: 'postgres' | 'sqlite', options: MoveOptions): Promise<Moved>
   findAddress(urlEnv: string, env: Readonly<Record<string, string | undefined>>): string
 }
@@ -20,6 +30,8 @@ export type LogCare = {
 export const logCare: LogCare = {
   check: checkLog,
   rebuild: rebuildLog,
+  previewArchive: previewLog,
+  archive: archiveLog,
   checkCluster: async (options) => (await import('./store/postgres/care.ts')).checkCluster(options),
   rebuildCluster: async (options) => (await import('./store/postgres/care.ts')).rebuildCluster(options),
   async move(to, options) {

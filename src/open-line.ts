@@ -42,7 +42,7 @@ import { systemClock } from './runtime/kernel/system-clock.ts'
 import { systemIds } from './runtime/kernel/system-ids.ts'
 import { startNode } from './runtime/node.ts'
 import { agentBook, type AgentBook } from './runtime/sessions/agent-book.ts'
-import { archiveIdle } from './runtime/sessions/sessions.ts'
+import { archiveForever } from './runtime/sessions/archive-forever.ts'
 import { claimSession } from './runtime/turns/claim.ts'
 import { failQueued } from './runtime/turns/ending.ts'
 import type { OpenStore } from './store/sqlite.ts'
@@ -180,7 +180,7 @@ async function start(base: Base): Promise<OpenLine> {
     exportLog: (id) => exportFrom(store, clock, ports, id),
   })
   wakeHosts(base, runtime)
-  void archiveForever(runtime, store, warn)
+  void archiveForever(runtime, store, storeSettings(config, options.loaded)?.segmentAfterDays ?? 0, warn)
   const close = async (): Promise<void> => {
     desks.stop()
     leave()
@@ -277,23 +277,4 @@ function wakeHosts({ store, clock, alarm, hosts, report }: Base, runtime: Runtim
   })
   store.onHint((hints) => hints.forEach(want))
   hosts.onAttached((session) => void claimSession(runtime, session).catch(report))
-}
-
-const archiveEveryMs = 600_000
-
-/** Sessions that nobody uses any more are archived now and then. */
-async function archiveForever(
-  runtime: Runtime,
-  store: OpenStore,
-  warn: (text: string) => void,
-): Promise<void> {
-  while (!runtime.stopping.signal.aborted) {
-    try {
-      await runtime.clock.sleep(archiveEveryMs, runtime.stopping.signal)
-      await archiveIdle(runtime, store.lists)
-    } catch (error) {
-      if (!runtime.stopping.signal.aborted)
-        warn(`sessions could not be archived: ${error instanceof Error ? error.message : String(error)}`)
-    }
-  }
 }

@@ -1,6 +1,7 @@
 /** All commands, in the order of the help. */
 import { accept } from './commands/accept.ts'
 import { answer } from './commands/answer.ts'
+import { archive } from './commands/archive.ts'
 import { agents } from './commands/agents.ts'
 import { call } from './commands/call.ts'
 import { calls } from './commands/calls.ts'
@@ -68,6 +69,7 @@ export const commands: readonly Command[] = [
   importCommand,
   check,
   rebuild,
+  archive,
   migrate,
   mcp,
 ]

@@ -4,9 +4,14 @@
 import { enableCompileCache } from 'node:module'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { findReadyHelp } from './ready-help.ts'
 
-// In a directory of the user's own; where it cannot be written, it is compiled at each start.
-enableCompileCache(join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'tieline', 'compiled'))
-
-const { main } = await import('./command-line.ts')
-process.exitCode = await main(process.argv.slice(2))
+const args = process.argv.slice(2)
+const help = findReadyHelp(args, import.meta.dirname)
+if (help !== null) process.stdout.write(help)
+else {
+  // In a directory of the user's own; where it cannot be written, it is compiled at each start.
+  enableCompileCache(join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'tieline', 'compiled'))
+  const { main } = await import('./command-line.ts')
+  process.exitCode = await main(args)
+}

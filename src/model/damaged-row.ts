@@ -2,6 +2,7 @@
 export class DamagedRow extends Error {
   override readonly name = 'DamagedRow'
   readonly row: number
+  readonly why: string
   constructor(row: number, why: string, flow: string | null = null, options?: ErrorOptions) {
     const whose = flow === null ? '' : `, which belongs to ${flow},`
     super(
@@ -10,5 +11,6 @@ export class DamagedRow extends Error {
       options,
     )
     this.row = row
+    this.why = why
   }
 }

@@ -8,12 +8,13 @@ import { DamagedRow } from '../model/damaged-row.ts'
 import { Event } from '../model/event.ts'
 import { applyAll } from './apply.ts'
 import { prepareWrites, type Writes } from './write-statements.ts'
+import { stripMoved } from './archive/archive-flows.ts'
 import { findFlow, numberEvents, parseEvents, type LogRow } from './log-row.ts'
 import { differences, emptyDatabase, visitRows, type Watched } from './rebuild.ts'
 import { foldedUpTo } from './tail.ts'
 
 export type LogProblem = {
-  what: 'file' | 'row' | 'numbering' | 'views'
+  what: 'file' | 'row' | 'numbering' | 'segment' | 'views'
   /** The row of the log, and the flow that it belongs to, where they are known. */
   row: number | null
   flow: string | null
@@ -58,6 +59,8 @@ class Check {
   #events = 0
   /** The number of the last event; null after a row of which nobody knows how many it holds. */
   #last: number | null = 0
+  /** Segments that cannot be read. */
+  readonly #broken = new Set<string>()
   /** Whether all of it could be read and folded. */
   #whole = true
 
@@ -71,7 +74,13 @@ class Check {
   async run(watched: Watched): Promise<LogCheck> {
     for (const said of checkFile(this.#db)) this.#add('file', said)
     try {
-      await visitRows(this.#db, watched, (row) => this.#visit(row))
+      await visitRows(
+        this.#db,
+        watched,
+        (row) => this.#visit(row),
+        (fault, { file, n }) => this.#leaveOut(`${fault.why} (its block ${n})`, file),
+      )
+      if (this.#whole) stripMoved(this.#db, this.#folded)
       if (this.#whole) for (const says of differences(this.#db, this.#folded)) this.#add('views', says)
     } catch (error) {
       if ((error as { errcode?: unknown }).errcode === undefined) throw error
@@ -96,13 +105,23 @@ class Check {
     this.#problems.push({ what, row, flow, says: says.slice(0, shownMax) })
   }
 
+  /** Rows of a segment that cannot be read: one problem for each, and nobody knows how many events it holds. */
+  #leaveOut(says: string, file: string): void {
+    this.#whole = false
+    this.#last = null
+    if (this.#broken.has(file)) return
+    this.#broken.add(file)
+    this.#add('segment', says)
+  }
+
   #visit(row: LogRow): void {
     this.#rows += 1
     const events = this.#parse(row)
     if (events === null) this.#whole = false
     else {
       const first = row.seq - events.length + 1
-      if (this.#last !== null && first !== this.#last + 1)
+      // Where a segment cannot be read, a gap is what it held.
+      if (this.#last !== null && this.#broken.size === 0 && first !== this.#last + 1)
         this.#add(
           'numbering',
           `its events are numbered ${first} to ${row.seq}, but the row before ends with ${this.#last}`,

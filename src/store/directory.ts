@@ -166,6 +166,8 @@ export function connect(file: string): DatabaseSync {
 }
 
 function migrate(db: DatabaseSync): DatabaseSync {
+  // Only a new file can be told so: what is moved out of it later gives its pages back to the disk.
+  if (readNumber(db, 'user_version') === 0) db.exec('pragma auto_vacuum = incremental')
   db.exec(settings)
   const version = readNumber(db, 'user_version')
   if (version === migrations.length) return db

@@ -11,6 +11,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Entry } from '../model/context.ts'
 import type { EntryPage, EntrySelect } from '../runtime/kernel/store-port.ts'
+import { resolveEntry } from './archive/moved-entries.ts'
 import { findEntries, indexedEntries, keywordUnitsMin, type Kind } from './keyword-index.ts'
 import { keywordMatcher, type KeywordMatcher } from './keyword-match.ts'
 import { arrays, entryAt, entryColumns, prepareOnce, type RawArray } from './rows.ts'
@@ -40,8 +41,8 @@ type Row = Omit<Entry, 'text'> & { text: string | null }
 const statementsFor = prepareOnce((db) => {
   const columns = entryColumns.replace(
     'e.text',
-    // A page of long texts would be read at once, whatever comes of it.
-    `iif(octet_length(e.text) <= ${textBytesAtOnceMax}, e.text, null)`,
+    // A page of long texts would be read at once, whatever comes of it. One without a text may stand in a segment.
+    `iif(octet_length(e.text) between 1 and ${textBytesAtOnceMax}, e.text, null)`,
   )
   const select = (rest: string): StatementSync =>
     arrays(db.prepare(`select ${columns} from entries e ${rest}`))
@@ -63,6 +64,7 @@ type Statements = ReturnType<typeof statementsFor>
 
 /** A selection with what can be said about it before anything is read. */
 type Plan = {
+  db: DatabaseSync
   /** Where its entries stand, newest first. */
   segments: readonly Segment[]
   user: boolean
@@ -79,11 +81,16 @@ type Plan = {
   newestAt: number
 }
 
-function makePlan(segments: readonly Segment[], { filter, now, tokensMax }: EntrySelect): Plan {
+function makePlan(
+  db: DatabaseSync,
+  segments: readonly Segment[],
+  { filter, now, tokensMax }: EntrySelect,
+): Plan {
   const { roles, keywords, last_messages: lastMax = Infinity, max_age_seconds: ageMax = Infinity } = filter
   // Half of a surrogate pair cannot be stored, so it is compared as what would have been stored.
   const lower = keywords?.map((keyword) => keyword.toWellFormed().toLowerCase()) ?? null
   return {
+    db,
     segments,
     lastMax,
     tokensMax,
@@ -174,9 +181,10 @@ function* sift(sql: Statements, plan: Plan, row: Row): Generator<undefined, 'rol
 }
 
 function readText(sql: Statements, plan: Plan, row: Row): string {
-  const { n } = row
-  row.text ??= (sql.text.get(findSegment(plan.segments, n)?.session ?? '', n) as { text: string }).text
-  return row.text
+  if (row.text !== null) return row.text
+  const session = findSegment(plan.segments, row.n)?.session ?? ''
+  const { text } = sql.text.get(session, row.n) as { text: string }
+  return (row.text = resolveEntry(plan.db, session, { role: row.role, turn: row.turn, text }).text)
 }
 
 /** The newest of the first `count` entries that is too old, or 0: times never fall as numbers rise. */
@@ -224,7 +232,7 @@ function* selectInSlices(
 ): Generator<undefined, EntryPage> {
   const sql = statementsFor(db)
   const total = (sql.total.get(session) as { n: number } | undefined)?.n ?? 0
-  const plan = makePlan(listSegments(db, session, total), select)
+  const plan = makePlan(db, listSegments(db, session, total), select)
   const dropped = { age: 0, roles: 0, keywords: 0, last: 0, budget: 0, unsearched: 0 }
   const entries: Entry[] = []
   const walk = startWalk(db, sql, plan, entries)

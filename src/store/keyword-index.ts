@@ -16,6 +16,7 @@
  */
 import assert from 'node:assert/strict'
 import type { DatabaseSync } from 'node:sqlite'
+import { resolveEntry } from './archive/moved-entries.ts'
 import { prepareOnce } from './rows.ts'
 
 /** Merging is done here, a little with every chunk; FTS5 on its own would sometimes do much at once. */
@@ -65,7 +66,7 @@ const makePrefix = (number: number, kind: Kind): string => number.toString(36) +
 const longText = '_'
 
 type SessionRow = { number: number; entries: number; long_texts: number }
-type TextRow = { n: number; role: Kind; text: string }
+type TextRow = { n: number; role: Kind; text: string; turn: string }
 
 const statementsFor = prepareOnce((db) => ({
   session: db.prepare('select number, entries, long_texts from keyword_sessions where session = ?'),
@@ -76,7 +77,9 @@ const statementsFor = prepareOnce((db) => ({
       returning number, entries, long_texts`,
   ),
   indexed: db.prepare('update keyword_sessions set entries = ?, long_texts = ? where number = ?'),
-  texts: db.prepare('select n, role, text from entries where session = ? and n between ? and ? order by n'),
+  texts: db.prepare(
+    'select n, role, text, turn from entries where session = ? and n between ? and ? order by n',
+  ),
   add: db.prepare('insert into keyword_grams (rowid, grams) values (?, ?)'),
   merge: db.prepare(`insert into keyword_grams (keyword_grams, rank) values ('merge', ?)`),
   match: db.prepare(
@@ -103,7 +106,7 @@ export function indexEntries(db: DatabaseSync, session: string, count: number): 
   for (let chunks = 0; chunks < chunksPerCallMax && row.entries + chunkEntries <= count; chunks += 1) {
     const entries = sql.texts.all(session, row.entries + 1, row.entries + chunkEntries) as TextRow[]
     let added = 0
-    for (const { n, role, text } of entries) {
+    for (const { n, role, text } of entries.map((entry) => resolveEntry(db, session, entry))) {
       const grams = listGrams(makePrefix(row.number, role), text)
       sql.add.run(row.number * entriesMax + n, grams)
       added += grams.length

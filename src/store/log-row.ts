@@ -6,6 +6,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { DamagedRow } from '../model/damaged-row.ts'
 import type { Event, StoredEvent } from '../model/event.ts'
 import { AppendFault } from '../runtime/kernel/store-port.ts'
+import { movedRows } from './archive/moved-rows.ts'
 
 export type LogRow = { seq: number; at: number; events: string }
 type OnDamage = (fault: DamagedRow) => void
@@ -73,19 +74,35 @@ export function findFlow(db: DatabaseSync, seq: number): string | null {
   return (row?.['flow'] as string | undefined) ?? null
 }
 
-/** Looks up one event by its number. */
+/** Looks up one event by its number, in the log and in segments. */
 export function prepareFindEvent(
   db: DatabaseSync,
   read = (row: LogRow): Event[] => readEvents(db, row),
+  findMoved = (seq: number): LogRow | null => readMoved(db, seq),
 ): (seq: number) => StoredEvent | null {
   const statement = db.prepare('select seq, at, events from log where seq >= ? order by seq limit 1')
-  return (seq) => {
-    const row = statement.get(seq) as LogRow | undefined
-    if (row === undefined) return null
+  const pick = (row: LogRow | null | undefined, seq: number): StoredEvent | null => {
+    if (row === undefined || row === null) return null
     const events = read(row)
     const event = events[seq - row.seq + events.length - 1]
     return event === undefined ? null : { seq, at: row.at, event }
   }
+  return (seq) => pick(statement.get(seq) as LogRow | undefined, seq) ?? pick(findMoved(seq), seq)
+}
+
+/** The row of a segment that holds an event. Where its segment cannot be read, the watcher learns of it. */
+export function readMoved(db: DatabaseSync, seq: number): LogRow | null {
+  try {
+    return movedRows(db).find(seq)
+  } catch (fault) {
+    tellDamage(db, fault)
+    return null
+  }
+}
+
+function tellDamage(db: DatabaseSync, fault: unknown): void {
+  if (!(fault instanceof DamagedRow)) throw fault
+  watchers.get(db)?.(fault)
 }
 
 /** `looked` is how much of the log was read so far, in UTF-16 units. */
@@ -103,13 +120,54 @@ export function prepareEventReader(db: DatabaseSync): EventReader {
   return reader
 }
 
-export const findLastSeq = (db: DatabaseSync): number =>
-  (db.prepare('select max(seq) as seq from log').get() as { seq: number | null }).seq ?? 0
+/** The newest row may have been moved, where nothing happened for long. */
+export function findLastSeq(db: DatabaseSync): number {
+  const { seq } = db.prepare('select max(seq) as seq from log').get() as { seq: number | null }
+  return Math.max(seq ?? 0, movedRows(db).last())
+}
 
-export const listRows = (db: DatabaseSync): Iterable<LogRow> =>
-  db
-    .prepare('select seq, at, events from log order by seq')
-    .iterate() as Iterable<unknown> as Iterable<LogRow>
+/** All rows in order, those in segments among them. Throws a DamagedRow where a segment cannot be read. */
+export const listRows = (
+  db: DatabaseSync,
+  onDamage: Parameters<ReturnType<typeof movedRows>['list']>[1] = (fault) => {
+    throw fault
+  },
+): Iterable<LogRow> => {
+  const rows = db.prepare('select seq, at, events from log order by seq').iterate() as Iterable<unknown>
+  const moved = movedRows(db)
+  return moved.last() > 0
+    ? mergeRows(rows as Iterable<LogRow>, moved.list(0, onDamage))
+    : (rows as Iterable<LogRow>)
+}
+
+/** Rows after a number, at most so many, from the log and from segments. */
+export function* mergeRows(
+  log: Iterable<LogRow>,
+  moved: Iterable<LogRow>,
+  count = Infinity,
+): Generator<LogRow> {
+  const [ours, theirs] = [log[Symbol.iterator](), moved[Symbol.iterator]()]
+  try {
+    let [a, b] = [ours.next(), theirs.next()]
+    for (let given = 0; given < count; given += 1) {
+      if (a.done === true && b.done === true) return
+      if (b.done === true || (a.done !== true && a.value.seq < b.value.seq)) {
+        yield a.value as LogRow
+        a = ours.next()
+      } else {
+        yield b.value
+        b = theirs.next()
+      }
+    }
+  } finally {
+    ours.return?.()
+    theirs.return?.()
+  }
+}
+
+/** Rows of segments after a number; the watcher learns of those that cannot be read. */
+export const listMoved = (db: DatabaseSync, after: number): Iterable<LogRow> =>
+  movedRows(db).list(after, (fault) => tellDamage(db, fault))
 
 /** The log as it was written, so that another store folds it to the same views. */
 export function* readTransactions(db: DatabaseSync): Generator<{ at: number; events: StoredEvent[] }> {

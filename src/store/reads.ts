@@ -3,7 +3,17 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { DayRow } from '../model/day-budget.ts'
 import { type SessionId, type TurnId, toCallId } from '../model/id.ts'
 import type { Due, Store, EventFilter, EventPage } from '../runtime/kernel/store-port.ts'
-import { prepareEventReader, numberEvents, readEvents, type LogRow } from './log-row.ts'
+import { movedRows } from './archive/moved-rows.ts'
+import { resolveEntry } from './archive/moved-entries.ts'
+import {
+  listMoved,
+  mergeRows,
+  numberEvents,
+  prepareEventReader,
+  readEvents,
+  readMoved,
+  type LogRow,
+} from './log-row.ts'
 import {
   arrays,
   parseGrants,
@@ -163,7 +173,7 @@ function prepareEntryPages(db: DatabaseSync): Store['entriesByNumber'] {
     for (const n of numbers) {
       const raw = one.get(findSegment(segments, n)?.session ?? session, n) as RawArray | undefined
       if (raw === undefined) continue
-      const entry = entryAt(raw)
+      const entry = resolveEntry(db, findSegment(segments, n)?.session ?? session, entryAt(raw))
       entries.push(entry)
       units += entry.text.length
       if (units > unitsMax) break
@@ -184,7 +194,7 @@ function prepareEntryPages(db: DatabaseSync): Store['entriesByNumber'] {
 const prepare = (db: DatabaseSync) => ({
   log: db.prepare('select seq, at, events from log where seq > ? order by seq limit +?'),
   timeline: db.prepare(
-    `select l.seq as seq, l.at as at, l.events as events from log_sessions x join log l on l.seq = x.seq
+    `select x.seq as seq, l.at as at, l.events as events from log_sessions x left join log l on l.seq = x.seq
       where x.session = ? and x.seq > ? order by x.seq limit +?`,
   ),
   numbers: db.prepare('select seq from log_sessions where session = ? and seq > ? order by seq limit +?'),
@@ -197,7 +207,7 @@ function prepareLogPages(db: DatabaseSync): Store['read'] {
   return async (after, filter, limit) => {
     const page: EventPage = { events: [], next: after, more: false, units: 0 }
     const take = (row: LogRow): void => takeRow(db, page, row, after, filter, limit)
-    await runGently(fill(statements, page, filter, limit, take))
+    await runGently(fill(db, statements, page, filter, limit, take))
     // Lets other work run between two pages of a long log.
     if (page.more) await nextRound()
     return page
@@ -206,23 +216,41 @@ function prepareLogPages(db: DatabaseSync): Store['read'] {
 
 /** A bounded number of rows after `from`. With many sessions, only the texts of rows that count are read. */
 function* fetchRows(
+  db: DatabaseSync,
   statements: Statements,
   { sessions }: EventFilter,
   from: number,
   count: number,
 ): Generator<LogRow> {
   const [only] = sessions ?? []
-  if (sessions === undefined) return yield* statements.log.iterate(from, count) as Iterable<LogRow>
-  if (sessions.length === 1 && only !== undefined)
-    return yield* statements.timeline.iterate(only, from, count) as Iterable<LogRow>
+  if (sessions === undefined) {
+    const rows = statements.log.iterate(from, count) as Iterable<LogRow>
+    return yield* movedRows(db).last() > from ? mergeRows(rows, listMoved(db, from), count) : rows
+  }
+  if (sessions.length === 1 && only !== undefined) {
+    const rows = statements.timeline.iterate(only, from, count) as Iterable<FoundRow>
+    for (const row of rows) yield* completeRow(db, row)
+    return
+  }
   const seqs = new Set<number>()
   for (const id of sessions)
     for (const { seq } of statements.numbers.all(id, from, count) as { seq: number }[]) seqs.add(seq)
-  for (const seq of [...seqs].sort((a, b) => a - b).slice(0, count)) yield statements.row.get(seq) as LogRow
+  for (const seq of [...seqs].sort((a, b) => a - b).slice(0, count))
+    yield* completeRow(db, (statements.row.get(seq) as LogRow | undefined) ?? { seq, at: null, events: null })
+}
+
+/** Of a row that was moved, the log has only the number. */
+const lost = ''
+type FoundRow = LogRow | { seq: number; at: null; events: null }
+
+function* completeRow(db: DatabaseSync, row: FoundRow): Generator<LogRow> {
+  const whole = row.events === null ? readMoved(db, row.seq) : row
+  yield whole ?? { seq: row.seq, at: 0, events: lost } // It was told of, and is passed over.
 }
 
 /** Goes on until the page is full or the log has ended, and yields after every slice. */
 function* fill(
+  db: DatabaseSync,
   statements: Statements,
   page: EventPage,
   filter: EventFilter,
@@ -233,7 +261,7 @@ function* fill(
     isEnd = true
     let looked = 0
     // A statement cannot be used again while it is iterated: the loop ends before others run.
-    for (const row of fetchRows(statements, filter, page.next, limit)) {
+    for (const row of fetchRows(db, statements, filter, page.next, limit)) {
       isEnd = false
       take(row)
       if (page.more) return
@@ -253,7 +281,7 @@ function takeRow(
   limit: number,
 ): void {
   const before = page.events.length
-  for (const stored of numberEvents(row, readEvents(db, row))) {
+  for (const stored of row.events === lost ? [] : numberEvents(row, readEvents(db, row))) {
     if (stored.seq <= after) continue
     const { session, type } = stored.event
     if ((sessions?.includes(session) ?? true) && (types?.includes(type) ?? true)) {

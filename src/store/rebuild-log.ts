@@ -2,6 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { applyAll } from './apply.ts'
 import { prepareWrites, type Writes } from './write-statements.ts'
+import { stripMoved } from './archive/archive-flows.ts'
 import { openDatabase, ownDirectory, placeFault, StoreFault } from './directory.ts'
 import { findFlow, parseEvents, type LogRow } from './log-row.ts'
 import { differences, emptyDatabase, emptyViews, visitRows, type Watched } from './rebuild.ts'
@@ -53,9 +54,13 @@ async function rebuildIn(
   const foldInto = async (to: DatabaseSync, round: 0 | 1): Promise<{ rows: number; leftOut: LeftOut[] }> => {
     const [writes, leftOut]: [Writes, LeftOut[]] = [prepareWrites(to), []]
     const report = (done: number, total: number) => onProgress?.(round * total + done, 2 * total)
-    const rows = await visitRows(db, { ...watched, onProgress: report }, (row) =>
-      foldRow({ from: db, to, writes }, row, leaveOut, leftOut),
+    const rows = await visitRows(
+      db,
+      { ...watched, onProgress: report },
+      (row) => foldRow({ from: db, to, writes }, row, leaveOut, leftOut),
+      (fault) => leave(leaveOut, leftOut, { row: fault.row, flow: null, says: fault.message }, fault),
     )
+    stripMoved(db, to)
     return { rows, leftOut }
   }
   try {
@@ -93,13 +98,22 @@ function foldRow(
     if (leaveOut) to.exec('release one_row')
   } catch (error) {
     const says = error instanceof Error ? error.message : String(error)
-    if (!leaveOut || leftOut.length >= leftOutMax)
-      throw new StoreFault(
-        `${says} (row ${row.seq}) Nothing was changed. Restore the log from a copy, ` +
-          `or run "tieline rebuild --leave-out", which leaves out such rows and what depends on them.`,
-        { cause: error },
-      )
+    leave(
+      leaveOut,
+      leftOut,
+      { row: row.seq, flow: from === to ? null : findFlow(from, row.seq), says },
+      error,
+    )
     to.exec('rollback to one_row; release one_row')
-    leftOut.push({ row: row.seq, flow: from === to ? null : findFlow(from, row.seq), says })
   }
+}
+
+function leave(mayLeave: boolean, leftOut: LeftOut[], one: LeftOut, cause: unknown): void {
+  if (!mayLeave || leftOut.length >= leftOutMax)
+    throw new StoreFault(
+      `${one.says} (row ${one.row}) Nothing was changed. Restore the log from a copy, ` +
+        `or run "tieline rebuild --leave-out", which leaves out such rows and what depends on them.`,
+      { cause },
+    )
+  leftOut.push(one)
 }

@@ -5,6 +5,8 @@
 import { DatabaseSync } from 'node:sqlite'
 import { applyAll } from './apply.ts'
 import { prepareWrites } from './write-statements.ts'
+import { stripMoved } from './archive/archive-flows.ts'
+import { movedRows } from './archive/moved-rows.ts'
 import { clearKeywordIndex } from './keyword-index.ts'
 import { listRows, parseEvents, type LogRow } from './log-row.ts'
 import { nextRound } from '../runtime/kernel/next-round.ts'
@@ -58,21 +60,29 @@ export const differences = (live: DatabaseSync, folded: DatabaseSync): string[] 
 function foldAll(from: DatabaseSync, to: DatabaseSync): void {
   const writes = prepareWrites(to)
   for (const row of listRows(from)) applyAll(writes, row, parseEvents(row))
+  stripMoved(from, to)
 }
 
 export type Watched = { onProgress?: (done: number, total: number) => void; signal?: AbortSignal }
 
 const rowsPerSlice = 500
 
-/** Visits every row in order. Others run between two slices, and `signal` ends it there. */
+/**
+ * Visits every row in order, also those in segments. Others run between two slices, and `signal` ends it there.
+ * `onDamage` gets what of a segment cannot be read; without it that is thrown.
+ */
 export async function visitRows(
   db: DatabaseSync,
   { onProgress, signal }: Watched,
   visit: (row: LogRow) => void,
+  onDamage?: Parameters<typeof listRows>[1],
 ): Promise<number> {
-  const { total } = db.prepare('select count(*) as total from log').get() as { total: number }
+  const { rows } = db.prepare('select count(*) as rows from log').get() as { rows: number }
+  const total = movedRows(db)
+    .blocks()
+    .reduce((sum, block) => sum + block.rows, rows)
   let done = 0
-  for (const row of listRows(db)) {
+  for (const row of listRows(db, onDamage)) {
     visit(row)
     done += 1
     if (done % rowsPerSlice !== 0) continue

@@ -5,6 +5,7 @@ import type { Entry } from '../model/context.ts'
 import type { Grant, Outcome, SessionKind } from '../model/event.ts'
 import type { SessionRow, TurnRow, TurnState } from '../model/facts.ts'
 import { toCallId, type FlowId, type NodeId, type SessionId, type TurnId } from '../model/id.ts'
+import { movedRows } from './archive/moved-rows.ts'
 import { parseEvents, prepareFindEvent } from './log-row.ts'
 
 /** Columns by place: the hot statements return arrays, which cost a third of objects with names. */
@@ -30,7 +31,8 @@ export type Grants = (openedSeq: number) => Grant
 const grantsMax = 4096
 
 export function parseGrants(db: DatabaseSync): Grants {
-  const find = prepareFindEvent(db, parseEvents)
+  // Where its row cannot be read, nobody knows what a turn may do: that is an error of its own flow.
+  const find = prepareFindEvent(db, parseEvents, (seq) => movedRows(db).find(seq))
   const known = new Map<number, Grant>()
   return (openedSeq) => {
     let grant = known.get(openedSeq)

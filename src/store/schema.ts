@@ -194,6 +194,25 @@ create table spent_days (
 ) strict, without rowid;
 `
 
+/**
+ * Rows of flows that ended long ago stand in segments, files beside the log. `segments` and `segment_blocks` say where
+ * and with which checksums; they are not views, since only they know. The entries of a moved flow keep their lines,
+ * without texts.
+ */
+const eleventh = `
+create table segments (
+  id integer primary key, file text not null, at integer not null, bytes integer not null, flows integer not null,
+  rows integer not null, events integer not null, first_seq integer not null, last_seq integer not null
+) strict;
+create table segment_blocks (
+  segment integer not null, n integer not null, offset integer not null, bytes integer not null,
+  hash text not null, first_seq integer not null, last_seq integer not null, rows integer not null,
+  primary key (segment, n)
+) strict, without rowid;
+create table moved_flows (flow text primary key, segment integer not null) strict, without rowid;
+create index sessions_forks on sessions (fork_of) where fork_of is not null;
+`
+
 /** Applied in order; `user_version` counts those applied. Never edit a released one: add another. */
 export const migrations: readonly string[] = [
   `${first}\n${keywordSchema}`,
@@ -206,6 +225,7 @@ export const migrations: readonly string[] = [
   eighth,
   ninth,
   tenth,
+  eleventh,
 ]
 
 /** What `rebuild` empties and folds again. */

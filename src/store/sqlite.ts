@@ -4,6 +4,8 @@ import type { DamagedRow } from '../model/damaged-row.ts'
 import type { Millis, SessionId, TurnId } from '../model/id.ts'
 import type { Lists } from '../runtime/kernel/lists-port.ts'
 import type { Cleaner, Due, EventPage, Store } from '../runtime/kernel/store-port.ts'
+import { archiveFlows, type ArchiveAsk, type Archived } from './archive/archive-flows.ts'
+import { freePages } from './archive/free-pages.ts'
 import { CommitQueue } from './commit-queue.ts'
 import type { QueueOptions } from './queue-options.ts'
 import { selectEntriesGently } from './entries.ts'
@@ -26,6 +28,8 @@ export type OpenStore = Store & {
   readonly lists: Lists
   readonly db: DatabaseSync
   readonly commits: () => number
+  /** Moves what ended long ago to segments. Null where the log is not a file of this process alone. */
+  readonly archive: ((ask: ArchiveAsk) => Promise<Archived>) | null
 }
 
 /** `logDb` is the same connection as `db`, of whose tables only the log is up to date. */
@@ -78,6 +82,7 @@ export function sqliteStore({ directory, onDamage = () => undefined, ...given }:
       return queue.writer.db
     },
     commits: () => queue.commits,
+    archive: files.file === null ? null : (ask) => archiveIn(queue, reader, ask),
     lastSeq: () => queue.seq,
     health: () => queue.outage.health(),
     transact: (keys, work) => queue.transact(keys, work),
@@ -93,6 +98,19 @@ export function sqliteStore({ directory, onDamage = () => undefined, ...given }:
     heartbeat: (node, ttlMs) => queue.transact([], async () => queue.behind.beat(node, now() + ttlMs)),
     close: () => (closing ??= close()),
   }
+}
+
+/** R1 does not matter here: what is moved is read from its segment, whatever was decided meanwhile. */
+async function archiveIn(queue: CommitQueue, reader: DatabaseSync, ask: ArchiveAsk): Promise<Archived> {
+  const commit = (write: (db: DatabaseSync) => void): Promise<void> =>
+    queue.transact([], async () => {
+      // A row that the views do not have yet must not leave the log before they do.
+      queue.catchUpHere()
+      write(queue.writer.db)
+    })
+  const done = await archiveFlows({ reader, commit }, ask)
+  if (done.segments > 0) await freePages(reader, commit)
+  return done
 }
 
 type Follower = Pick<CommitQueue, 'catchUp'>

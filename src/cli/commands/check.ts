@@ -42,6 +42,11 @@ function chooseNextStep({ ok, problems }: LogCheck): string | null {
     problems.some(({ what }) => kinds.includes(what))
   if (has('file'))
     return 'The file itself is damaged. Stop the server, keep the file, and restore the log from a copy.'
+  if (has('segment'))
+    return (
+      'Put the segments back from a copy, beside the log. Without one, their requests cannot be opened; ' +
+      'everything else can.'
+    )
   return has('row', 'numbering')
     ? 'Stop the server and restore the log from a copy. Without one, ' +
         '"tieline rebuild --leave-out" goes on without these rows and what depends on them.'

@@ -36,6 +36,14 @@ export function formatTimeLeft(ms: number): string {
 }
 
 /** `12,345`, whatever the locale of the machine is. */
+/** With two digits or more, in units of a thousand. */
+export function formatBytes(bytes: number): string {
+  const units = ['bytes', 'kB', 'MB', 'GB', 'TB']
+  const step = bytes < 1000 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(bytes) / 3))
+  const size = bytes / 1000 ** step
+  return `${step === 0 || size >= 100 ? size.toFixed(0) : size.toFixed(1)} ${units[step]}`
+}
+
 export const formatCount = (count: number): string => String(count).replaceAll(/\B(?=(\d{3})+$)/g, ',')
 
 /** `one turn`, `2 turns`. */

@@ -2,6 +2,7 @@
  * Which turns an id stands for, and their events: a call is its turn and everything below, a session is its
  * turns and everything below them, a flow is all that one request caused.
  */
+import assert from 'node:assert/strict'
 import type { Event, StoredEvent } from '../../model/event.ts'
 import type { TurnRow } from '../../model/facts.ts'
 import { isCallId, isSessionId, toTurnId, type FlowId, type SessionId, type TurnId } from '../../model/id.ts'
@@ -196,11 +197,15 @@ export async function readAll(
 const turnsAbout = (event: Event): (TurnId | null)[] =>
   'call' in event ? [event.turn, toTurnId(event.call)] : [event.turn]
 
-/** Everything in the log that is about these turns, in order. */
+/**
+ * Everything in the log that is about these turns, in order. Throws where the row that opened one of them cannot be
+ * read: what is left would pass for all of it.
+ */
 export async function readScope(
   store: Pick<Store, 'read'>,
   turns: readonly TurnRow[],
 ): Promise<StoredEvent[]> {
+  for (const turn of turns) assert(turn.grant)
   const ids = new Set<TurnId | null>(turns.map((turn) => turn.id))
   const sessions = new Set<SessionId>(
     turns.flatMap((turn) => (turn.call === null ? [turn.session] : [turn.session, turn.call.caller])),

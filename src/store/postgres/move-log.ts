@@ -7,7 +7,8 @@ import { createHash, type Hash } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
 import { applyAll } from '../apply.ts'
 import { openDatabase, ownDirectory, placeFault, StoreFault } from '../directory.ts'
-import { findLastSeq, parseEvents, type LogRow } from '../log-row.ts'
+import { movedRows } from '../archive/moved-rows.ts'
+import { findLastSeq, mergeRows, parseEvents, type LogRow } from '../log-row.ts'
 import type { Watched } from '../rebuild.ts'
 import { createWriter } from '../writer.ts'
 import { connect, describePlace, quote, type Link } from './link.ts'
@@ -71,13 +72,23 @@ async function refuseLiving(link: Link, { schema }: Places, where: string): Prom
     throw new StoreFault(`${where} is in use by ${answer?.rows.length} nodes. Stop them first.`)
 }
 
+/** A segment that cannot be read ends the move: half a log is none. */
+const listStrictly = (db: DatabaseSync, after: number): Iterable<LogRow> =>
+  movedRows(db).list(after, (fault) => {
+    throw fault
+  })
+
 const fileSide = (db: DatabaseSync, where: string): Side => {
   const page = db.prepare('select seq, at, events from log where seq > ? order by seq limit +?')
   const writer = createWriter(db)
   return {
     where,
     last: async () => findLastSeq(db),
-    read: async (after) => page.all(after, rowsPerPage) as unknown as LogRow[],
+    // Those in segments go with the others.
+    read: async (after) => {
+      const rows = page.all(after, rowsPerPage) as unknown as LogRow[]
+      return movedRows(db).last() > after ? [...mergeRows(rows, listStrictly(db, after), rowsPerPage)] : rows
+    },
     async write(rows) {
       writer.begin.run()
       try {

@@ -277,6 +277,8 @@ function present(cluster: Cluster, replica: Replica): PostgresStore {
     lists: prepareLists(reader),
     db: replica.writer.db,
     commits: () => queue.commits,
+    // Every node has a copy of the whole log: there is no file that one of them could shorten for all.
+    archive: null,
     reruns: () => queue.reruns,
     now: () => cluster.now(),
     look: () => queue.look(),

@@ -1,0 +1,150 @@
+/**
+ * Which flows can leave the log, and which of its rows with them. Whatever is left behind by mistake only takes room,
+ * and what is moved is read from its segment: so nothing depends on a choice, and it may be made while others work.
+ *
+ * A flow stays while one of its turns lives or ended too late; while one of its sessions is not archived, has mail or
+ * drafts, or has a fork that is not archived; while a message of its own waits. A session that a call made ends with
+ * that call. The session of a client is only its address, and keeps nothing here unless a program has it open.
+ */
+import type { DatabaseSync } from 'node:sqlite'
+import type { Event } from '../../model/event.ts'
+import type { Millis } from '../../model/id.ts'
+import { parseEvents, type LogRow } from '../log-row.ts'
+import type { SegmentRow } from './segment-file.ts'
+
+export type ChosenFlow = {
+  flow: string
+  turns: readonly { id: string; session: string }[]
+  rows: SegmentRow[]
+  units: number
+}
+
+const rootsPerPage = 100
+
+function prepare(db: DatabaseSync) {
+  return {
+    roots: db.prepare(
+      `select t.flow as flow, t.opened_seq as seq from turns t indexed by turns_roots
+        where t.caller is null and t.opened_seq > ?1 and t.id = 'turn_' || substr(t.flow, 6)
+          and t.live = 0 and t.opened_at < ?2
+          and not exists (select 1 from moved_flows m where m.flow = t.flow)
+        order by t.opened_seq limit +?3`,
+    ),
+    turns: db.prepare(
+      `select t.id as id, t.session as session, t.caller as caller, t.state as state, t.live as live,
+          t.opened_seq as opened, t.ended_seq as ended
+        from turns t where t.id = 'turn_' || substr(?1, 6) or (t.flow = ?1 and t.caller is not null)
+          or t.id in (select m.turn from messages m where m.flow = ?1 and m.sender is not null)`,
+    ),
+    endedAt: db.prepare('select at from log where seq >= ? order by seq limit 1'),
+    session: db.prepare(
+      `select s.kind as kind, s.archived as archived,
+          coalesce((select waiting from inboxes where session = s.id), 0) as waiting,
+          exists (select 1 from messages where state = 'draft' and owner = s.id) as drafts,
+          coalesce((select open from clients where session = s.id), 0) as open,
+          exists (select 1 from sessions f where f.fork_of = s.id and f.fork_of is not null
+            and f.archived is null) as forked
+        from sessions s where s.id = ?`,
+    ),
+    waiting: db.prepare(
+      `select 1 from messages where flow = ? and flow is not null and (waiting = 1 or state = 'draft') limit 1`,
+    ),
+    rows: db.prepare(
+      `select l.seq as seq, l.at as at, l.events as events from log_sessions x join log l on l.seq = x.seq
+        where x.session = ?1 and x.seq between ?2 and ?3 order by x.seq`,
+    ),
+  }
+}
+type Statements = ReturnType<typeof prepare>
+
+type FlowTurn = {
+  id: string
+  session: string
+  caller: string | null
+  state: string
+  live: number
+  opened: number
+  ended: number | null
+}
+type SessionState = Record<'waiting' | 'drafts' | 'open' | 'forked', number> & {
+  kind: string
+  archived: string | null
+}
+
+/** Oldest first. Gives null after every flow that stays, so that others may run in between. */
+export function* chooseFlows(db: DatabaseSync, endedBefore: Millis): Generator<ChosenFlow | null> {
+  const sql = prepare(db)
+  for (let after = 0; ;) {
+    const roots = sql.roots.all(after, endedBefore, rootsPerPage) as { flow: string; seq: number }[]
+    for (const { flow, seq } of roots) {
+      after = seq
+      yield judgeFlow(sql, flow, endedBefore)
+    }
+    if (roots.length < rootsPerPage) return
+  }
+}
+
+function judgeFlow(sql: Statements, flow: string, endedBefore: Millis): ChosenFlow | null {
+  const turns = sql.turns.all(flow) as FlowTurn[]
+  if (turns.some(({ state, live, ended }) => state !== 'ended' || live === 1 || ended === null)) return null
+  const last = turns.reduce((most, { ended }) => Math.max(most, ended ?? 0), 0)
+  const { at = Infinity } = (sql.endedAt.get(last) as { at: number } | undefined) ?? {}
+  if (at >= endedBefore || sql.waiting.get(flow) !== undefined) return null
+  const sessions = new Map<string, SessionState>()
+  for (const { session, caller } of turns)
+    for (const id of caller === null ? [session] : [session, caller]) {
+      const state = sessions.get(id) ?? (sql.session.get(id) as SessionState | undefined)
+      if (state === undefined || isNeeded(state)) return null
+      sessions.set(id, state)
+    }
+  return gatherRows(sql, flow, turns, sessions, { last, endedBefore })
+}
+
+const isNeeded = ({ kind, archived, waiting, drafts, open, forked }: SessionState): boolean =>
+  kind === 'external'
+    ? open === 1
+    : (kind !== 'ephemeral' && archived === null) || waiting > 0 || drafts === 1 || forked === 1
+
+/** Rows all of whose events belong to the flow, or to the life of a session that ended with it. */
+function gatherRows(
+  sql: Statements,
+  flow: string,
+  turns: readonly FlowTurn[],
+  sessions: ReadonlyMap<string, SessionState>,
+  { last, endedBefore }: { last: number; endedBefore: Millis },
+): ChosenFlow | null {
+  const ids = new Set(turns.map(({ id }) => id))
+  const first = turns.reduce((least, { opened }) => Math.min(least, opened), Infinity)
+  const belongs = (event: Event): boolean => {
+    const state = sessions.get(event.session)
+    if (state === undefined) return false
+    if (event.turn !== null) return ids.has(event.turn)
+    if ('flow' in event && event.flow !== null) return event.flow === flow
+    return state.kind !== 'external'
+  }
+  const found = new Map<number, SegmentRow>()
+  for (const [session, { kind }] of sessions) {
+    // Of a client's session, whose timeline may be long, only what lies around its turns; the row may end later.
+    const span = kind === 'external' ? [first, last + rowEventsMax] : [0, Number.MAX_SAFE_INTEGER]
+    for (const row of sql.rows.iterate(session, ...span) as Iterable<unknown> as Iterable<LogRow>) {
+      if (row.at >= endedBefore || found.has(row.seq)) continue
+      const events = readWhole(row)
+      if (events?.every(belongs) === true) found.set(row.seq, { ...row, count: events.length })
+    }
+  }
+  const rows = [...found.values()]
+  const units = rows.reduce((sum, { events }) => sum + events.length, 0)
+  return { flow, turns: turns.map(({ id, session }) => ({ id, session })), rows, units }
+}
+
+/** A row is numbered by its last event: one that holds the end of a turn may have a few more behind it. */
+const rowEventsMax = 64
+
+/** One that cannot be read stays where it is, for `tieline check` to tell of. */
+function readWhole(row: LogRow): Event[] | null {
+  try {
+    return parseEvents(row)
+  } catch {
+    return null
+  }
+}
