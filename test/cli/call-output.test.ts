@@ -33,3 +33,21 @@ test('a refused call that a terminal made is refused in its flow too, also witho
   expect(out).toMatch(/^✗ nobody +hi/)
   expect(out).not.toContain('external')
 })
+
+test('a call in the background prints its id at once, outlives the command, and its answer is found later', async () => {
+  const { cwd } = project()
+  const begun = await cli(cwd, 'call', 'boss', 'hi', '--background')
+  expect([begun.code, begun.out]).toEqual([0, expect.stringMatching(/^call_\S+\n$/)])
+  expect(begun.err).toContain('/#/flows/flow_')
+  try {
+    await vi.waitFor(
+      async () => {
+        const { out } = await cli(cwd, 'flow', begun.out.trim(), '--output')
+        expect(out).toBe('helper said hello 世界\n')
+      },
+      { timeout: 60_000, interval: 200 },
+    )
+  } finally {
+    expect((await cli(cwd, 'stop')).code).toBe(0)
+  }
+})

@@ -5,9 +5,10 @@ import { TielineError } from '../../client/tieline-error.ts'
 import type { TielineClient } from '../../client/client.ts'
 import { surroundings } from '../../client/surroundings.ts'
 import { watchOptions } from '../chat/conversation.ts'
-import { endRun } from '../chat/end-run.ts'
-import { printError, printResult, type Command, type CommandInput } from '../command.ts'
+import { describeRun, endRun } from '../chat/end-run.ts'
+import { isSilent, printError, printResult, type Command, type CommandInput } from '../command.ts'
 import { cwdFlag, readCwd, readTask, readTimeout, timeoutFlag } from '../flags.ts'
+import { reachLastingHere } from '../reach/lasting-server.ts'
 import { openClient, withServer, type Reached } from '../reach/reach.ts'
 import { describeFailure } from '../show/report.ts'
 import { buildNodes } from '../show/tree.ts'
@@ -18,28 +19,57 @@ export const call: Command = {
   name: 'call',
   words: ['<agent>', '"<task>"'],
   help: 'Calls an agent and prints what it returns; shows everything below it on stderr',
-  flags: { cwd: cwdFlag, timeout: timeoutFlag },
+  flags: {
+    cwd: cwdFlag,
+    timeout: timeoutFlag,
+    background: { help: 'prints the id of the call at once; the call goes on' },
+  },
   more: `
 The agent gets only the task, in a fresh session, and may call others as its configuration allows. --json
 prints the whole result of sub_agent.
-Ctrl-C cancels the call and everything below it.`,
+Ctrl-C cancels the call and everything below it. With --background, the call runs to its deadline in a server that
+outlives this command; "tieline flow ID --output" has its answer, and "tieline cancel ID" ends it.`,
   examples: [
     'tieline call reviewer "Look at the last commit"',
     'tieline call coder "Fix the failing test" --timeout 600 --json',
+    'tieline call claude "Move the parser into a file of its own" --timeout 7200 --background',
   ],
-  run: runCall,
+  run: (input) => (input.flags['background'] === true ? beginCall(input) : runCall(input)),
 }
 
-async function runCall(input: CommandInput): Promise<number> {
+function readCall(input: CommandInput): NewCall {
   const timeoutMs = readTimeout(input)
-  const caller: Caller = { session: null, key: surroundings.draw(), refusal: null }
-  const agent = input.words[0] ?? ''
-  const call: NewCall = {
-    agent,
+  return {
+    agent: input.words[0] ?? '',
     task: readTask(input.words[1]),
     allow_nested_calls: true,
     ...(timeoutMs === null ? {} : { timeout_seconds: timeoutMs / 1000 }),
   }
+}
+
+const callerTitle = 'tieline call'
+
+/** Its session stays: the result is told there. */
+async function beginCall(input: CommandInput): Promise<number> {
+  const call = { ...readCall(input), background: true }
+  const { url, token } = await reachLastingHere(input)
+  const client = openClient(url, token)
+  const { signal } = input
+  const caller = await client.sessions.create(
+    { cwd: readCwd(input), agent: 'external', title: callerTitle },
+    { signal, key: null },
+  )
+  const answer = await openClient(url, caller.token).calls.open(call, { signal, key: surroundings.draw() })
+  printResult(input, answer, answer.call_id)
+  const flow = await findFlow(client, answer.call_id)
+  if (flow !== null && !isSilent(input)) input.err.write(`${describeRun(flow, url)}\n`)
+  return 0
+}
+
+async function runCall(input: CommandInput): Promise<number> {
+  const caller: Caller = { session: null, key: surroundings.draw(), refusal: null }
+  const call = readCall(input)
+  const { agent } = call
   const isJson = input.flags['json'] === true
   try {
     return await withServer(input, async (reached) => {
@@ -100,7 +130,7 @@ async function openCall(
 ): Promise<CallAnswer> {
   const { client } = reached
   const { signal } = input
-  const session = { cwd: readCwd(input), agent: 'external', title: 'tieline call' }
+  const session = { cwd: readCwd(input), agent: 'external', title: callerTitle }
   caller.session ??= await client.sessions.create(session, { signal, key: null })
   const { sessionId: from, token } = caller.session
   // Its own token proves who it is, also to a server that requires one.

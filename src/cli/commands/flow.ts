@@ -18,12 +18,13 @@ export const flow: Command = {
   name: 'flow',
   words: ['<id>'],
   help: 'Shows everything that a request, a call or a session caused as a tree, with tokens and time',
-  flags: {},
+  flags: { output: { help: 'prints only what it has answered' } },
   examples: [
     'tieline flows                which there are',
     'tieline flow last            the newest',
     'tieline flow 731942          one of them, by the end of its id',
     'tieline flow ses_01abc       everything that a session did',
+    'tieline flow last --output   the answer, such as that of a call in the background',
   ],
   async run(input: CommandInput): Promise<number> {
     const { out, env } = input
@@ -58,8 +59,11 @@ export const flow: Command = {
       rows: Number.MAX_SAFE_INTEGER,
       colour: wantsColour(out, env),
     }
-    const lines = renderTree(shown, systemClock.now(), view)
-    printResult(input, { id, turns, calls: collectCalls(tree) }, lines.join('\n'))
+    const text =
+      input.flags['output'] === true
+        ? turns.map(({ output }) => output).join('\n')
+        : renderTree(shown, systemClock.now(), view).join('\n')
+    printResult(input, { id, turns, calls: collectCalls(tree) }, text)
     return 0
   },
 }

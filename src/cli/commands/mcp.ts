@@ -1,11 +1,9 @@
 /** `tieline mcp`: an MCP server on standard input and output, for clients that start their servers themselves. */
 import { surroundings } from '../../client/surroundings.ts'
 import { version } from '../../version.ts'
-import { printError, UsageError, type Command, type CommandInput } from '../command.ts'
-import { startInBackground } from '../reach/background.ts'
-import { findPlace, readToken, type Place } from '../reach/place.ts'
-import { findNamedServer, findRunningServer } from '../reach/reach.ts'
-import { poll } from '../reach/wait.ts'
+import { printError, type Command, type CommandInput } from '../command.ts'
+import { findLasting, reachLasting } from '../reach/lasting-server.ts'
+import { findPlace } from '../reach/place.ts'
 
 export const mcp: Command = {
   name: 'mcp',
@@ -25,8 +23,8 @@ Its output goes to serve.log in the data directory. The tools are listed at once
     // Loads the relay alone: some clients do not wait for a server that starts slowly.
     const { serveMcpStdio } = await import('../../adapters/mcp/serve-stdio.ts')
     await serveMcpStdio({
-      running: () => findRunning(input),
-      server: () => findServer(input),
+      running: () => findLasting(input),
+      server: () => reachLasting(input),
       tools: () => listTools(input),
       version,
       cwd: process.cwd(),
@@ -40,35 +38,6 @@ Its output goes to serve.log in the data directory. The tools are listed at once
     })
     return 0
   },
-}
-
-/** How long a server in the background may take to listen. */
-const startMsMax = 20_000
-
-type Address = { url: string; token: string | null }
-
-/** The server that was named, or the one of the data directory if it runs. */
-async function findRunning(input: CommandInput): Promise<Address | null> {
-  const named = await findNamedServer(input)
-  if (named !== null) return { url: named.url, token: input.env['TIELINE_TOKEN'] ?? null }
-  return findAt(await findPlace(input, { userOnly: true }))
-}
-
-async function findAt(place: Place): Promise<Address | null> {
-  const running = await findRunningServer(place)
-  if (running === null) return null
-  return { url: running.client.url, token: place.token ?? (await readToken(place.dataDir)) }
-}
-
-async function findServer(input: CommandInput): Promise<Address> {
-  const running = await findRunning(input)
-  if (running !== null) return running
-  const place = await findPlace(input, { userOnly: true })
-  const log = await startInBackground(place)
-  // Two clients may start one each: the second finds the directory locked and ends, and both use the first.
-  const started = await poll(startMsMax, () => findAt(place), input.signal)
-  if (started === null) throw new UsageError(`the server did not start: see ${log}`)
-  return started
 }
 
 /** As the server that this would start lists them. */
