@@ -76,6 +76,26 @@ test.each([
   })
 })
 
+test.each([
+  ['unexpected status 401 Unauthorized', /agent_unavailable: Codex is not logged in .*run "codex login"/],
+  ['stream disconnected: error sending request', /agent_unavailable: Codex could not ask its model \(stream/],
+])('what an adapter says in place of an answer is no success: %s', async (adapterSays, words) => {
+  const { call, served } = await driveFake({ version: '2.6.0', adapterSays }, { preset: 'codex' })
+  const answer = await call('say hi')
+  expect(answer).toMatchObject({ outcome: 'failed' })
+  expect(answer.errors.join()).toMatch(words)
+  expect(await served.line.calls.open({ agent: 'fake', task: 'say hi' })).toMatchObject({
+    code: 'agent_unavailable',
+  })
+})
+
+test('words of a model, and those of an adapter too old to tell them apart, are an answer', async () => {
+  for (const settings of [{ version: '2.6.0' }, { version: '1.0.0', adapterSays: 'hi' }]) {
+    const { call } = await driveFake(settings, { preset: 'codex' })
+    expect(await call('say hi')).toMatchObject({ outcome: 'completed', output: 'hi' })
+  }
+})
+
 test('a program that is not installed is refused before anything is started', async () => {
   const { served, events } = await driveFake({}, { command: ['no-such-agent', '--acp'] })
   expect(await served.line.calls.open({ agent: 'fake', task: 'say hi' })).toMatchObject({

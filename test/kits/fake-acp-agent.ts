@@ -11,7 +11,7 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } fr
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describeUsage, type FakeAcp } from './fake-acp.ts'
+import { describeAgent, describeUsage, describeWords, type FakeAcp } from './fake-acp.ts'
 
 /** What comes is what we send ourselves, in tests: its shape is not checked. */
 // oxlint-disable-next-line typescript/no-explicit-any -- see above
@@ -49,7 +49,7 @@ const save = (session: Session): void => writeFileSync(fileOf(session.id), JSON.
 const update = (session: Session, change: object): void =>
   send({ method: 'session/update', params: { sessionId: session.id, update: change } })
 const say = (session: Session, text: string): void =>
-  update(session, { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } })
+  update(session, describeWords(text, settings.version !== undefined))
 
 let counted = { inputTokens: 0, outputTokens: 0 }
 let tools = 0
@@ -212,6 +212,10 @@ async function prompt(params: Loose): Promise<object> {
     : 1
   writeFileSync(join(home, 'prompts'), String(count))
   log({ prompt: text, count, session: session.id })
+  if (settings.adapterSays !== undefined) {
+    update(session, describeWords(settings.adapterSays, false))
+    return { stopReason: 'end_turn' }
+  }
   if (settings.overLimit === true) throw new Error('You have hit your usage limit. Try again at 5pm.')
   running = { words: [], cancelled: false, wake: () => undefined }
   if (settings.diesAt === count) {
@@ -239,11 +243,7 @@ async function prompt(params: Loose): Promise<object> {
 async function answer({ method = '', params }: Message): Promise<object | null> {
   switch (method) {
     case 'initialize':
-      return {
-        protocolVersion: settings.protocolVersion ?? 1,
-        agentCapabilities: { loadSession: settings.canLoad !== false, mcpCapabilities: { http: true } },
-        ...(settings.steers === true ? { _meta: { steering: { supported: true } } } : {}),
-      }
+      return describeAgent(settings)
     case 'session/new': {
       if (settings.loggedOut === true)
         throw Object.assign(new Error('Authentication required'), { code: -32_000 })

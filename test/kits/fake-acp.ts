@@ -18,6 +18,10 @@ export type FakeAcp = {
   protocolVersion?: number
   loggedOut?: boolean
   overLimit?: boolean
+  /** What it calls itself; its words have message ids then. */
+  version?: string
+  /** Said in place of an answer, as an adapter does: without an id, and as if all were well. */
+  adapterSays?: string
   modes?: string[]
   /** It dies at this many prompts, counted over all its processes. */
   diesAt?: number
@@ -40,3 +44,16 @@ export function describeUsage(as: NonNullable<FakeAcp['usage']>, counted: Counte
       return {}
   }
 }
+
+export const describeAgent = ({ protocolVersion, version, canLoad, steers }: FakeAcp): object => ({
+  protocolVersion: protocolVersion ?? 1,
+  ...(version === undefined ? {} : { agentInfo: { name: 'fake', version } }),
+  agentCapabilities: { loadSession: canLoad !== false, mcpCapabilities: { http: true } },
+  ...(steers === true ? { _meta: { steering: { supported: true } } } : {}),
+})
+
+export const describeWords = (text: string, isNamed: boolean): object => ({
+  sessionUpdate: 'agent_message_chunk',
+  ...(isNamed ? { messageId: 'message-1' } : {}),
+  content: { type: 'text', text },
+})

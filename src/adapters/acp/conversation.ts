@@ -6,6 +6,7 @@ import { client, methods, type ClientConnection } from '@agentclientprotocol/sdk
 import { isRecord } from '../../model/json.ts'
 import type { Clock } from '../../runtime/kernel/ports.ts'
 import type { AgentProcess } from './agent-process.ts'
+import { isOlder } from './is-older.ts'
 import type { Preset, Quirks } from './presets.ts'
 import { AgentUnavailable, faultText, ProcessEnded, readUnavailable } from './unavailable.ts'
 
@@ -43,6 +44,8 @@ export type Conversation = {
   loaded: boolean
   canLoad: boolean
   canSteer: boolean
+  /** Its own, where it says so. */
+  version: string | null
   /** Rejects where the agent says no, or its process ends. */
   prompt(text: string, listener: Listener): Promise<Record<string, unknown>>
   /** True where the running prompt has it. */
@@ -136,6 +139,7 @@ async function open(options: OpenOptions): Promise<Conversation> {
     loaded,
     canLoad,
     canSteer: hasSteering(initialized),
+    version: readVersion(initialized),
     ended: process.exited,
     async prompt(text, own) {
       // What comes before belongs to what was loaded.
@@ -225,23 +229,18 @@ function refuseVersion(initialized: Record<string, unknown>, { preset }: Greeted
       why: `it speaks version ${String(spoken)} of the protocol, and ${protocolVersion} is needed`,
       cure: `update it${preset === null ? '' : `: ${preset.install}`}`,
     })
-  const has = readAt(initialized, 'agentInfo', 'version')
+  const has = readVersion(initialized)
   const least = preset?.adapter == null ? (preset?.versionMin ?? null) : null
-  if (least === null || typeof has !== 'string' || !isOlder(has, least)) return
+  if (least === null || has === null || !isOlder(has, least)) return
   throw new AgentUnavailable({
     why: `it has version ${has}, and at least ${least} is needed`,
     cure: `update it: ${preset?.install ?? ''}`,
   })
 }
 
-/** Compares what both have of numbers. */
-export function isOlder(version: string, least: string): boolean {
-  const [has, needs] = [version, least].map((text) => (text.match(/\d+/g) ?? []).slice(0, 3).map(Number))
-  for (const [at, needed] of (needs ?? []).entries()) {
-    const own = has?.[at] ?? 0
-    if (own !== needed) return own < needed
-  }
-  return false
+function readVersion(initialized: unknown): string | null {
+  const version = readAt(initialized, 'agentInfo', 'version')
+  return typeof version === 'string' ? version : null
 }
 
 type Session = { id: string; loaded: boolean; modes: unknown }

@@ -28,6 +28,8 @@ export type Observer = {
   learn(call: Record<string, unknown>): AskedTool
   /** What it says a context and its cost are now. */
   cost(): Json
+  /** Whether its model has said or done anything, as far as its messages have ids. */
+  worked(): { spoke: boolean; acted: boolean }
 }
 
 type Known = { asked: AskedTool; content: unknown; output: unknown; begun: boolean; ended: boolean }
@@ -47,9 +49,9 @@ export function createObserver(
   prefix: string,
 ): Observer {
   const tools = new Map<string, Known>()
-  let steps = 0
-  let plans = 0
+  let [steps, plans] = [0, 0]
   let cost: Json = null
+  let spoke = false
   const tell = (step: SeenStep): void => {
     steps += 1
     if (steps <= stepsMax) seen(step)
@@ -77,6 +79,7 @@ export function createObserver(
       if (!isRecord(update)) return
       switch (update['sessionUpdate']) {
         case 'agent_message_chunk':
+          spoke ||= typeof update['messageId'] === 'string'
           return say(readText(update['content']))
         case 'tool_call':
         case 'tool_call_update':
@@ -107,6 +110,7 @@ export function createObserver(
       return asked
     },
     cost: () => cost,
+    worked: () => ({ spoke, acted: tools.size > 0 }),
   }
 }
 

@@ -21,6 +21,11 @@ export type Quirks = {
   meta?: Readonly<Record<string, unknown>>
   /** Whether it asks before it acts: `all` for every tool, `writes` for those that change something. */
   asks: 'all' | 'writes' | 'configured' | 'unknown'
+  /**
+   * From this version on, its model's words carry a message id. What has none is its adapter's: a warning, or an
+   * error in place of an answer.
+   */
+  namesMessagesSince?: string
 }
 
 export type Login = {
@@ -157,6 +162,7 @@ const codex: Preset = {
       readonly: 'read-only',
     },
     asks: 'writes',
+    namesMessagesSince: '2.6.0',
   },
 }
 

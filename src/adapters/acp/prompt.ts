@@ -8,6 +8,7 @@ import { BudgetSpent, watchBudget } from './budget.ts'
 import { createObserver, describeInput, type Observer } from './observe.ts'
 import { ruleOn } from '../../model/permission.ts'
 import { chooseOption, readOptions } from './permission.ts'
+import { isOlder } from './is-older.ts'
 import type { OpenAgent } from './pool.ts'
 import { findPreset, quirksOf } from './program.ts'
 import { AgentUnavailable, faultText, ProcessEnded, readUnavailable } from './unavailable.ts'
@@ -59,6 +60,7 @@ export async function runPrompt(
     ? steps.steering?.onWord((text) => agent.conversation.steer(text).catch(() => false))
     : undefined
   const used: Usage = { input: 0, output: 0, estimated: false }
+  const began = said.text.length
   let answer: Record<string, unknown> = {}
   try {
     for (let round = 1; ; round += 1) {
@@ -85,7 +87,27 @@ export async function runPrompt(
   if (total !== null) agent.countedUsd = total
   const plan = turn.agent.billing === 'key' ? {} : { plan: true as const }
   if (nanoUsd !== null) used.cost = { nanoUsd, by: 'reported', ...plan }
-  return { value: { text: said.text.trim(), error: readError(answer, said.text), cost }, usage: used }
+  const error = readError(answer, said.text) ?? readAdapter(agent, turn, observer, said.text.slice(began))
+  return { value: { text: said.text.trim(), error, cost }, usage: used }
+}
+
+/**
+ * D2: words of an adapter alone are no answer. It ends its turn as if all were well where it could not even ask
+ * its model: without a login, or with a configuration that leads nowhere.
+ */
+function readAdapter(agent: OpenAgent, turn: TurnInput, observer: Observer, text: string): string | null {
+  const { spoke, acted } = observer.worked()
+  const { namesMessagesSince: since } = quirksOf(turn.agent)
+  const { version } = agent.conversation
+  if (spoke || since === undefined || version === null || isOlder(version, since)) return null
+  if (acted) return `agent_failed: ${text.trim()}`
+  const preset = findPreset(turn.agent)
+  throw new AgentUnavailable(
+    readUnavailable(new Error(text.trim()), preset) ?? {
+      why: `${preset?.title ?? 'the agent'} could not ask its model (${text.trim()})`,
+      cure: `start "${preset?.program ?? 'it'}" by hand and look`,
+    },
+  )
 }
 
 function addUsage(sum: Usage, more: Usage): void {
