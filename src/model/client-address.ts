@@ -7,6 +7,8 @@
  * it is the same one that a client without ids of its own acts as.
  * A3: a whole path means that directory and no other. Where nobody has worked there yet, mail opens the inbox,
  * if it is clear which client is meant. A part of a path fits only what is registered.
+ * A4: a client is believed to work in a directory only at or below the one in which its process does, where that
+ * is known: what a repository writes into a client's settings does not speak for another directory.
  */
 import { hash } from 'node:crypto'
 import { basename } from 'node:path'
@@ -21,6 +23,8 @@ export type ClientProgram = {
   session?: string | null | undefined
   /** The directory that it works in; by its real path it is part of names. */
   cwd?: string | null | undefined
+  /** Where its process works, as the machine shows it; null where that is not known. */
+  seenIn?: string | null | undefined
   /** One of several connections at the same time. */
   connection?: string | null | undefined
 }
@@ -28,6 +32,10 @@ export type ClientProgram = {
 const nameUnitsMax = 40
 const conversationUnitsMax = 50
 const prefix = 'ses_client-'
+
+/** A4. Both are real paths. */
+export const isBelieved = (cwd: string, seenIn: string | null): boolean =>
+  seenIn === null || cwd === seenIn || cwd.startsWith(seenIn.endsWith('/') ? seenIn : `${seenIn}/`)
 
 /** Names end up in ids, titles and logs. */
 export const plainName = (text: string): string => plain(text).slice(0, nameUnitsMax)

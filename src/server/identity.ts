@@ -26,6 +26,8 @@ export type Identity = {
   learn(request: Asking): Promise<unknown> | null
   /** After `learn`; a peer that was not looked up is nobody. */
   of(request: Asking): Who | Refusal
+  /** The directory that the process behind a request works in; null where nobody had to look, or could. */
+  seenIn(request: Asking): string | null
   /** What acts as that session, and as nobody else. */
   tokenOf(session: SessionId): string
 }
@@ -59,6 +61,10 @@ export function createIdentity({ auth, token, secret, peers }: IdentityOptions):
   return {
     mode: auth,
     tokenOf: (session) => mintSessionToken(secret, session),
+    seenIn({ socket }) {
+      const peer = peers.known(socket)
+      return peer?.kind === 'found' ? peer.cwd : null
+    },
     learn(request) {
       if (auth === 'tokens' || peers.known(request.socket) !== null) return null
       const tokens = tokensIn(request)

@@ -17,7 +17,13 @@ export type PeerEnds = { address: string; port: number; serverAddress: string; s
 export type PeerSocket = { uid: number; inode: number }
 
 export type FoundPeer =
-  | { kind: 'found'; /** Tokens of turns in its environment and above it, not checked. */ tokens: string[] }
+  | {
+      kind: 'found'
+      /** Tokens of turns in its environment and above it, not checked. */
+      tokens: string[]
+      /** The directory that its process works in; null where it cannot be told, and for this process itself. */
+      cwd: string | null
+    }
   | { kind: 'otherUser' }
   | { kind: 'otherNamespace' }
   | { kind: 'unknown' }
@@ -142,7 +148,8 @@ function judgeHolder(pid: number): FoundPeer {
     if (token !== null) tokens.push(token)
     at = orUnknown(() => readParent(at), 0)
   }
-  return { kind: 'found', tokens }
+  const cwd = pid === process.pid ? null : orUnknown(() => readlinkSync(`/proc/${pid}/cwd`), null)
+  return { kind: 'found', tokens, cwd }
 }
 
 /** An environment that cannot be read has no token that could be checked. */

@@ -20,7 +20,7 @@ export type Peers = {
 const lookMsMax = 5000
 const waitingMax = 10_000
 const unknown: FoundPeer = { kind: 'unknown' }
-const own: FoundPeer = { kind: 'found', tokens: [] }
+const own: FoundPeer = { kind: 'found', tokens: [], cwd: null }
 const never = new AbortController().signal
 
 /** One thread for all servers of a process; it stays, so that the next connection need not wait for its start. */

@@ -81,7 +81,7 @@ export function readAsker(
     signal,
     trace: readTrace(request),
     open: identity.mode === 'open',
-    client: readClient(request.headers),
+    client: { ...readClient(request.headers), seenIn: identity.seenIn(request) },
   }
 }
 

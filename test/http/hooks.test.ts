@@ -10,6 +10,7 @@ import type { ClaudeHookAnswer } from '../../src/wire/hooks.ts'
 import { scratch, started } from '../kits/client.ts'
 import { readRefusal } from '../kits/refused.ts'
 import { serve } from '../kits/http.ts'
+import { askWithCurl, readWithCurl } from '../kits/peers.ts'
 
 const claude: SessionId = 'ses_client-claude-code_one'
 
@@ -134,6 +135,50 @@ test('a token of a session may not speak for a program that the user has open', 
   expect(readRefusal(answer)).toEqual([403, 'not_allowed'])
   expect((await post('/api/hooks/claude', { ...body, cwd: 7 })).status).toBe(400)
 })
+
+test.skipIf(process.platform !== 'linux')(
+  'a program registers sessions of its own directory and below, and of no other',
+  async () => {
+    const { served, client, cwd } = await open()
+    const hook = (where: string) => ({
+      args: [
+        '-d',
+        JSON.stringify({ session_id: 'three', cwd: where, hook_event_name: 'SessionStart' }),
+        '-H',
+        'content-type: application/json',
+      ],
+    })
+    const url = `${served.url}/api/hooks/claude`
+    const there = async () => (await client.sessions.list({})).sessions.map(({ id }) => id)
+    expect(await askWithCurl(url, { ...hook(cwd), cwd: scratch() })).toMatchObject({
+      status: 403,
+      code: 'not_allowed',
+    })
+    expect(await there()).not.toContain('ses_client-claude-code_three')
+    expect(await askWithCurl(url, { ...hook(cwd), cwd })).toMatchObject({ status: 200 })
+    expect(await there()).toContain('ses_client-claude-code_three')
+  },
+)
+
+test.skipIf(process.platform !== 'linux')(
+  'a header of a repository takes no mail of another directory',
+  async () => {
+    const { served, cwd, peer, write } = await open()
+    const id = await write(peer, `claude-code@${cwd}`, 'for whoever works there')
+    const list = (from: string) => ({
+      cwd: from,
+      args: [
+        '-d',
+        JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'buffer', arguments: {} } }),
+        ...['content-type: application/json', 'accept: application/json, text/event-stream'],
+        ...[`x-tieline-cwd: ${cwd}`, 'mcp-session-id: claude-code.c1'],
+      ].flatMap((one, at) => (at < 2 ? [one] : ['-H', one])),
+    })
+    const ask = (from: string) => readWithCurl(`${served.url}/mcp`, list(from))
+    expect(await ask(scratch())).not.toContain(id)
+    expect(await ask(cwd)).toContain(id)
+  },
+)
 
 test.each(['constructor', '__proto__', 'PreCompact'])(
   'an event named %s is answered with nothing, and registers nobody',

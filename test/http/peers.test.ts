@@ -100,7 +100,7 @@ describe.skipIf(!onLinux)('on loopback without a token', () => {
     expect(identity.of(request)).toEqual({ kind: 'user' })
     const { remoteAddress: address = '', remotePort: port = 0 } = socket
     const ends = { address, port, serverAddress: '127.0.0.1', serverPort: socket.localPort ?? 0 }
-    const found = [{ kind: 'found', tokens: [] }, { kind: 'unknown' }]
+    const found = [{ kind: 'found', tokens: [], cwd: null }, { kind: 'unknown' }]
     const asked = [ends, { ...ends, port: 1 }]
     // With the helper and without it.
     expect(searchPeers({ asked, sockets: await startPeerSockets().find(asked) })).toEqual(found)

@@ -41,6 +41,7 @@ export async function mcpWorld(
     mount(scope, {
       of: ({ headers }) =>
         typeof headers[whoHeader] === 'string' ? (JSON.parse(headers[whoHeader]) as Who) : { kind: 'user' },
+      seenIn: () => null,
     }),
   )
   const address = await app.listen({ port: 0, host: '127.0.0.1' })

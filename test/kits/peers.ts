@@ -6,17 +6,20 @@ export type Spoken = { status: number; code: string | null; message: string }
 
 const run = promisify(execFile)
 
+type HowAsked = { before?: string[]; env?: Record<string, string>; args?: string[]; cwd?: string }
+
 /** Asks with curl. `before` are programs that start it, such as `setpriv`; `env` is all that it sees. */
-export async function askWithCurl(
+export async function readWithCurl(
   url: string,
-  {
-    before = [],
-    env = {},
-    args = [],
-  }: { before?: string[]; env?: Record<string, string>; args?: string[] } = {},
-): Promise<Spoken> {
+  { before = [], env = {}, args = [], cwd }: HowAsked = {},
+): Promise<string> {
   const [program, ...rest] = [...before, 'curl', '-sS', '-w', '\n%{http_code}', ...args, url]
-  const { stdout } = await run(program ?? 'curl', rest, { env: { PATH: process.env['PATH'] ?? '', ...env } })
+  const around = { env: { PATH: process.env['PATH'] ?? '', ...env }, ...(cwd === undefined ? {} : { cwd }) }
+  return (await run(program ?? 'curl', rest, around)).stdout
+}
+
+export async function askWithCurl(url: string, how: HowAsked = {}): Promise<Spoken> {
+  const stdout = await readWithCurl(url, how)
   const at = stdout.lastIndexOf('\n')
   const body = stdout.startsWith('{') ? JSON.parse(stdout.slice(0, at)) : {}
   const { code = null, message = '' } = body.error ?? {}

@@ -64,7 +64,8 @@ export function mcpHandler(deps: McpDoorDeps, identity: McpIdentity): McpHandler
     const web = webRequest(request, gone.signal)
     const connection = web.headers.get(connectionHeader)
     const program = programIn(connection)
-    askers.set(web, { who, headers: web.headers, program, connection, signal: gone.signal })
+    const seenIn = identity.seenIn(request)
+    askers.set(web, { who, headers: web.headers, program, connection, seenIn, signal: gone.signal })
     const cancelled = message?.method === 'notifications/cancelled' ? message.params.requestId : undefined
     if (cancelled !== undefined) inflight.cancel({ who: JSON.stringify(who), connection, id: cancelled })
     const blocks = message?.method === 'tools/call' && isBlocking(message.params.name ?? '')

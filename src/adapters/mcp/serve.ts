@@ -24,7 +24,11 @@ export type McpDoorDeps = {
 }
 
 /** Who sent a request. Those who may not are turned away before they come here. */
-export type McpIdentity = { of(request: FastifyRequest): Who | Refusal }
+export type McpIdentity = {
+  of(request: FastifyRequest): Who | Refusal
+  /** Where the process behind it works, if that is known. */
+  seenIn(request: FastifyRequest): string | null
+}
 
 export type McpDoor = (app: FastifyInstance, identity: McpIdentity) => Promise<void>
 

@@ -36,6 +36,7 @@ export type Asker = {
   /** What a client of the 2025 revision called itself. */
   program: string | null
   connection: string | null
+  seenIn: string | null
   /** Aborts when the connection closes. */
   signal: AbortSignal
 }
@@ -102,7 +103,7 @@ async function whoAsks(asker: Asker | null, ctx: ServerContext, deps: FactoryDep
   if (asker.who.kind !== 'user') return { who: asker.who, as: { who: asker.who } }
   const program = nameProgram(asker, ctx)
   const said = { meta: ctx.mcpReq._meta, headers: asker.headers, program }
-  const client = describeClient(said, asker.connection)
+  const client = { ...describeClient(said, asker.connection), seenIn: asker.seenIn }
   const actor = await deps.desks.as({ client }).tools.actor()
   if (isRefusal(actor)) throw new ProtocolError(ProtocolErrorCode.InvalidRequest, explain(actor))
   return { who: actor, as: { client } }

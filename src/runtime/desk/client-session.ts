@@ -4,6 +4,7 @@
  */
 import { externalAgent } from '../../model/agent.ts'
 import {
+  isBelieved,
   nameBare,
   nameClientSession,
   nameInbox,
@@ -11,7 +12,7 @@ import {
   type ClientProgram,
 } from '../../model/client-address.ts'
 import type { SessionId } from '../../model/id.ts'
-import { isRefusal } from '../../model/refusal.ts'
+import { isRefusal, type Refusal } from '../../model/refusal.ts'
 import { toRealPath } from '../kernel/is-directory.ts'
 import { isOfSystem } from '../kernel/is-of-system.ts'
 import type { Runtime } from '../sessions/runtime.ts'
@@ -23,7 +24,20 @@ export type ClientPlace = { session: SessionId; inbox: SessionId | null }
 /** Nobody works in what the kernel makes up: such a client has not said where it does. */
 async function settle(said: ClientProgram): Promise<ClientProgram> {
   const real = said.cwd == null ? null : await toRealPath(said.cwd)
-  return { ...said, cwd: real === null || isOfSystem(real) ? null : real }
+  const counts = real !== null && !isOfSystem(real) && isBelieved(real, said.seenIn ?? null) // A4
+  return { ...said, cwd: counts ? real : null }
+}
+
+/** A4: for a program that says where it works. */
+export async function refusePlace({ cwd, seenIn }: ClientProgram): Promise<Refusal | null> {
+  const real = cwd == null ? null : await toRealPath(cwd)
+  if (real === null || isBelieved(real, seenIn ?? null)) return null
+  return {
+    code: 'not_allowed',
+    agent: `A program that works in ${seenIn ?? ''}`,
+    what: `speak for a session in ${real}`,
+    allowed: ['sessions in its own directory, and below it'],
+  }
 }
 
 /** As which session a client would act, whether that is there or not. */

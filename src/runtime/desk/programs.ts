@@ -14,7 +14,7 @@ import { closeClient, hear, openClient } from '../mail/presence.ts'
 import { userDesk } from '../mail/user-session.ts'
 import { renameSession } from '../sessions/sessions.ts'
 import { andThen, onlyUser, type Asker } from './asker.ts'
-import { placeClient, type ClientPlace } from './client-session.ts'
+import { placeClient, refusePlace, type ClientPlace } from './client-session.ts'
 import type { Gate } from './gate.ts'
 import type { DeskParts } from './parts.ts'
 
@@ -45,6 +45,7 @@ export function programDesk(parts: DeskParts, asker: Asker, gate: Gate): Program
     act: (place: ClientPlace) => Promise<T | Refusal>,
   ): Promise<T | Refusal> =>
     onlyUser(asker.who, 'speak for a program that the user has open') ??
+    (await refusePlace({ ...client, seenIn: asker.client?.seenIn })) ??
     act(await placeClient(runtime, client, cwd))
   return {
     announce: (client, moment, prompt = null) =>
