@@ -2,6 +2,7 @@
 import { useState } from 'react'
 import { formatAmount, pluralize, shortenId } from '../format.ts'
 import { linkToFlow } from '../address.ts'
+import { useNow } from '../browser-clock.ts'
 import { nameSessionAgent, isActive, type SessionFact } from '../live/ledger.ts'
 import { nameSession } from '../live/describe-facts.ts'
 import type { Live } from '../live/live.ts'
@@ -10,10 +11,13 @@ import { ActivityBadge } from '../parts/badges.tsx'
 import { CopyButton } from '../parts/code-block.tsx'
 import { Name, SessionLink } from '../parts/names.tsx'
 import { Problem } from '../parts/states.tsx'
+import { ReachNote } from '../presence/presence.tsx'
+import { QuietSwitch } from '../presence/quiet-switch.tsx'
 
 export function ConversationHead({ id, back }: { id: string; back: string }) {
   const live = useLiveTopic(`session:${id}`)
   const session = live.ledger.sessions.get(id)
+  const now = useNow()
   return (
     <header className="conversation-head">
       <a className="back quiet" href={back}>
@@ -23,6 +27,7 @@ export function ConversationHead({ id, back }: { id: string; back: string }) {
         <Name>{session === undefined ? shortenId(id) : nameSession(live.ledger, session)}</Name>
       </h2>
       {session !== undefined && <ActivityBadge session={session} />}
+      {session !== undefined && <ReachNote session={session} at={now} />}
       {session !== undefined && <Facts session={session} />}
       {session !== undefined && <Actions session={session} live={live} />}
     </header>
@@ -80,6 +85,7 @@ function Actions({ session, live }: { session: SessionFact; live: Live }) {
   ).length
   return (
     <div className="conversation-acts">
+      {session.presence !== null && <QuietSwitch session={session.id} until={session.quietUntil} />}
       {flow !== null && (
         <a className="button" href={linkToFlow(flow)}>
           Flow

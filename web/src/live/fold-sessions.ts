@@ -1,4 +1,5 @@
 /** Events about agents, sessions and notices. */
+import { userSession } from './fold-mail.ts'
 import { ensureSession, nameAgent } from './ledger.ts'
 import { addBounded, type Folds } from './moment.ts'
 
@@ -43,6 +44,26 @@ export const sessionFolds: Folds = {
   },
   'session.forked'(ledger, event, { at }) {
     ensureSession(ledger, event.session, at).forkedFrom = event.from
+  },
+  'session.opened'(ledger, event, { at, isNew }, touch) {
+    const session = ensureSession(ledger, event.session, at)
+    if (isNew || !session.isListed) session.presence = 'idle'
+    touch('sessions')
+  },
+  'session.closed'(ledger, event, { at, isNew }, touch) {
+    const session = ensureSession(ledger, event.session, at)
+    if (isNew || !session.isListed) Object.assign(session, { presence: 'closed', wakeable: false })
+    touch('sessions')
+  },
+  'session.quieted'(ledger, event, { at, isNew }, touch) {
+    if (event.session === userSession) {
+      if (isNew) ledger.quietUntil = event.until
+    } else {
+      const session = ensureSession(ledger, event.session, at)
+      if (isNew || !session.isListed) session.quietUntil = event.until === 0 ? null : event.until
+    }
+    touch('quiet')
+    touch('sessions')
   },
   'notice.raised'(ledger, event, { seq, at }, touch) {
     addBounded(ledger.notices, { seq, at, session: event.session, about: event.about, text: event.text })

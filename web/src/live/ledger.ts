@@ -155,6 +155,8 @@ export type Ledger = {
   mail: Map<string, MailFact>
   /** The names of agents that were made by API, whose ids are not readable. */
   agentNames: Map<string, string>
+  /** Until when no session is told of mail; 0 where all are. */
+  quietUntil: number
 }
 
 export const createLedger = (): Ledger => ({
@@ -168,6 +170,7 @@ export const createLedger = (): Ledger => ({
   refused: [],
   mail: new Map(),
   agentNames: new Map(),
+  quietUntil: 0,
 })
 
 export function ensureSession(ledger: Ledger, id: string, at: number): SessionFact {

@@ -32,6 +32,8 @@ export type Live = {
   onEvent(listener: (streamed: StreamedEvent) => void): () => void
   /** Reads a session again from the server, for what no event says. */
   refreshSession(id: string): Promise<void>
+  /** Reads again what programs that a person has open do now. */
+  refreshPresence(signal: AbortSignal): Promise<void>
   loadArchived(): Promise<void>
   stop(): void
 }
@@ -91,6 +93,17 @@ class PageStore implements Live {
     this.topics.touch('sessions')
   }
 
+  async refreshPresence(signal: AbortSignal): Promise<void> {
+    const { sessions } = await this.client.sessions.list({ limit: pageSize }, { signal })
+    for (const listed of sessions) {
+      const known = this.ledger.sessions.get(listed.id)
+      const { presence, wakeable, quietUntil } = listed
+      if (known === undefined || (known.presence === presence && known.wakeable === wakeable)) continue
+      Object.assign(known, { presence, wakeable, quietUntil })
+      this.topics.touch(`session:${listed.id}`)
+    }
+  }
+
   async loadArchived(): Promise<void> {
     await readSessions(this.client, this.ledger, true)
     this.topics.touch('sessions')
@@ -136,6 +149,8 @@ class PageStore implements Live {
       for (const { id, name } of await this.client.agents()) this.ledger.agentNames.set(id, name)
       await readSessions(this.client, this.ledger, false)
       await readQuestions(this.client, this.ledger)
+      // Only the user may know.
+      this.ledger.quietUntil = (await this.client.quiet.get().catch(() => null))?.all ?? 0
       const drafts = await readPages((before) =>
         this.client.mail.drafts(null, before === null ? {} : { before }),
       )

@@ -3,6 +3,7 @@ import type { Outcome } from '../../../src/model/event.ts'
 import { getActivity, type Activity } from '../live/describe-facts.ts'
 import type { SessionFact } from '../live/ledger.ts'
 import { useLiveTopic } from '../live/use-live.ts'
+import { presenceWords } from '../presence/presence.tsx'
 
 const outcomeWords: Record<Outcome, string> = {
   completed: 'completed',
@@ -55,7 +56,11 @@ export function ActivityBadge({ session }: { session: SessionFact }) {
   const { ledger } = useLiveTopic('questions')
   if (session.archived && session.kind !== 'ephemeral')
     return <span className="badge tone-rest">archived</span>
-  const { word, tone } = activityWords[getActivity(ledger, session)]
+  const activity = getActivity(ledger, session)
+  const { word, tone } =
+    session.presence !== null && activity === 'idle'
+      ? presenceWords[session.presence]
+      : activityWords[activity]
   return <span className={`badge tone-${tone}`}>{word}</span>
 }
 

@@ -4,6 +4,7 @@ import { pluralize, shortenPath } from '../format.ts'
 import { nameSessionAgent, type Ledger } from '../live/ledger.ts'
 import { useLiveTopic } from '../live/use-live.ts'
 import { CheckBox } from '../parts/check-box.tsx'
+import { QuietSwitch } from '../presence/quiet-switch.tsx'
 import type { TreeFilter } from './session-tree.ts'
 
 type Props = { filter: TreeFilter; shown: number; onNew: () => void }
@@ -40,6 +41,7 @@ export function SessionFilters({ filter, shown, onNew }: Props) {
         <span className="hint" role="status">
           {pluralize(shown, 'session')}
         </span>
+        <QuietSwitch until={live.ledger.quietUntil} />
         <button type="button" className="primary" onClick={onNew}>
           New session
         </button>

@@ -3,6 +3,7 @@ import { useCallback, useState } from 'react'
 import { changeQuery } from '../address.ts'
 import { useLiveTopic } from '../live/use-live.ts'
 import { Empty, Loading } from '../parts/states.tsx'
+import { useFreshPresence } from '../presence/presence.tsx'
 import { SessionFilters } from './session-filters.tsx'
 import { buildRows, parseFilter } from './session-tree.ts'
 import { TreeGrid } from './tree-grid.tsx'
@@ -18,6 +19,7 @@ export function SessionList({
 }) {
   const live = useLiveTopic('sessions')
   const filter = parseFilter(query)
+  useFreshPresence()
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set())
   const rows = buildRows(live.ledger, filter, closed)
   const toggle = useCallback(

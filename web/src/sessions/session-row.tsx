@@ -8,6 +8,7 @@ import { nameSession, readLastTask } from '../live/describe-facts.ts'
 import { useLive, useLiveTopic } from '../live/use-live.ts'
 import { ActivityBadge } from '../parts/badges.tsx'
 import { Name } from '../parts/names.tsx'
+import { ReachNote } from '../presence/presence.tsx'
 import type { TreeRow } from './session-tree.ts'
 
 type Props = {
@@ -64,6 +65,7 @@ export const SessionRow = memo(function SessionRow({
       </div>
       <div role="gridcell">
         <ActivityBadge session={session} />
+        <Reach session={session} />
       </div>
       <div role="gridcell" className="tree-dir" title={session.cwd}>
         <bdi>{shortenPath(session.cwd)}</bdi>
@@ -131,6 +133,8 @@ function Task({ session }: { session: SessionFact }) {
     </span>
   )
 }
+
+const Reach = ({ session }: { session: SessionFact }) => <ReachNote session={session} at={useNow()} />
 
 const Age = ({ at }: { at: number }) => <>{formatAge(useNow() - at)}</>
 
