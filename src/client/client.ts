@@ -6,6 +6,7 @@
  * AbortSignal of a blocking request aborts, the server cancels what was asked for.
  */
 import type { Json } from '../model/json.ts'
+import type { Moment } from '../model/wake.ts'
 import type { Agents, AgentView } from '../wire/agents.ts'
 import type { Projects, ProjectView } from '../wire/projects.ts'
 import type { CallAnswer, CallRecord, Calls, ListedCall, NewCall, Steered } from '../wire/calls.ts'
@@ -13,7 +14,7 @@ import type { Explanation } from '../wire/explain.ts'
 import type { ExportedLog, Flow, FlowEvents, StreamedEvent, WaitEdge, Waits } from '../wire/log.ts'
 import type { FlowSeen, Flows, FlowsQuery } from '../wire/flows.ts'
 import type { AcceptedMail, Inbox, MailPage, MessageRecord, NewMail, SentMail } from '../wire/mail.ts'
-import type { NewQuiet, Quiet } from '../wire/hooks.ts'
+import type { NewQuiet, Quiet, SessionNews } from '../wire/hooks.ts'
 import type { Need, Needs } from '../wire/needs.ts'
 import type { Answered, NewAnswer, Question, Questions } from '../wire/questions.ts'
 import type { Health, Nodes, NodeView, Numbers, ServerView } from '../wire/server.ts'
@@ -132,6 +133,10 @@ export type SessionRoutes = {
   cancel(id: string, ask?: { all?: boolean; turn?: string }, once?: Once): Promise<Cancelled>
   fork(id: string, ask?: { back?: number; messageId?: string }, once?: Once): Promise<ForkedSession>
   adopt(id: string, parent: string | null, once?: Once): Promise<Session>
+  /** What a session of a connected program is to be told of its mail now. */
+  news(id: string, moment: Moment, once?: Once): Promise<SessionNews>
+  /** Until it is to be started, or the time is over. */
+  awaitNews(id: string, once?: Once): Promise<SessionNews>
 }
 
 export type ToolRoutes = {
@@ -228,6 +233,8 @@ const sessionRoutes = (request: Request): SessionRoutes => ({
   cancel: (id, ask = {}, once) => request('POST', `${sessionPath(id)}/cancel`, { body: ask, ...once }),
   fork: (id, ask = {}, once) => request('POST', `${sessionPath(id)}/fork`, { body: ask, ...once }),
   adopt: (id, parent, once) => request('POST', `${sessionPath(id)}/adopt`, { body: { parent }, ...once }),
+  news: (id, moment, once) => request('POST', `${sessionPath(id)}/news`, { body: { moment }, ...once }),
+  awaitNews: (id, once) => request('POST', `${sessionPath(id)}/news/wait`, { body: {}, ...once }),
 })
 
 const callsListed = 50

@@ -10,9 +10,12 @@ import {
   claudeMoments,
   claudeProgram,
   NewQuiet,
+  NewsAsk,
   Quiet,
+  SessionNews,
   waiterMsMax,
 } from '../wire/hooks.ts'
+import { IdPath } from '../wire/scalars.ts'
 import { defineRoutes, type App, type Deps } from './route.ts'
 
 const describeClient = ({ session_id, cwd }: ClaudeHook) => ({
@@ -69,7 +72,36 @@ export function hookRoutes(app: App, deps: Deps): void {
         },
       ),
   )
+  newsRoutes(app, deps)
   quietRoutes(app, deps)
+}
+
+/** For connected programs, whose sessions have ids here. */
+function newsRoutes(app: App, deps: Deps): void {
+  const route = defineRoutes(app, deps, 'mail')
+  route(
+    'POST',
+    '/api/sessions/:id/news',
+    {
+      summary: 'What a session of a connected program is to be told of its mail now',
+      description: 'For programs of the user only. Each message is told once.',
+      params: IdPath,
+      body: NewsAsk,
+      answers: { 200: SessionNews },
+    },
+    ({ desk, params, body }) => desk.programs.tell(params.id, body.moment),
+  )
+  route(
+    'POST',
+    '/api/sessions/:id/news/wait',
+    {
+      summary: 'Wait until a session of a connected program that rests is to be started',
+      params: IdPath,
+      answers: { 200: SessionNews },
+      whenStopping: 'waitEnds',
+    },
+    ({ desk, params }) => desk.programs.awaitFor(params.id, waiterMsMax),
+  )
 }
 
 function quietRoutes(app: App, deps: Deps): void {

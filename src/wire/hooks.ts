@@ -1,7 +1,7 @@
 /** Programs that the user has open: what their hooks post, what they take from the answer, and what is quiet. */
 import { z } from 'zod'
 import { SessionId } from '../model/id.ts'
-import { quietMsMax, type Moment } from '../model/wake.ts'
+import { Moment, quietMsMax } from '../model/wake.ts'
 import { IdText, millis } from './scalars.ts'
 import { table } from '../model/table.ts'
 
@@ -51,6 +51,18 @@ export type ClaudeHookAnswer = z.infer<typeof ClaudeHookAnswer>
 
 /** How long a waiter is held before it asks again. */
 export const waiterMsMax = 240_000
+
+/** Of a connected program that tells its own sessions. */
+export const NewsAsk = z.strictObject({ moment: Moment.describe('what the session does just now') })
+export const SessionNews = z
+  .object({
+    text: z.string().describe('what its model should read now; empty where there is nothing to say'),
+    status: z
+      .enum(['told', 'nothing', 'replaced'])
+      .describe('replaced: somebody else waits for this session now'),
+  })
+  .meta({ id: 'SessionNews' })
+export type SessionNews = z.infer<typeof SessionNews>
 
 export const Quiet = z
   .object({

@@ -223,15 +223,22 @@ const codeIn = (value: Json): unknown =>
   isRecord(value) && isRecord(value['error']) ? value['error']['code'] : null
 
 /** With the agent and the model that the session works with: a message must not move it to another. */
-function makePrompt(turn: HostTurn, { model }: OpencodeSession, agent: string | undefined): Prompt {
+export const keepModel = (
+  { model }: OpencodeSession,
+  agent: string | undefined,
+): Pick<Prompt, 'agent' | 'model' | 'variant'> => ({
+  ...(agent === undefined ? {} : { agent }),
+  ...(model === undefined
+    ? {}
+    : {
+        model: { providerID: model.providerID, modelID: model.id },
+        ...(model.variant === undefined || model.variant === 'default' ? {} : { variant: model.variant }),
+      }),
+})
+
+function makePrompt(turn: HostTurn, known: OpencodeSession, agent: string | undefined): Prompt {
   return {
-    ...(agent === undefined ? {} : { agent }),
-    ...(model === undefined
-      ? {}
-      : {
-          model: { providerID: model.providerID, modelID: model.id },
-          ...(model.variant === undefined || model.variant === 'default' ? {} : { variant: model.variant }),
-        }),
+    ...keepModel(known, agent),
     ...(turn.system === '' ? {} : { system: turn.system }),
     parts: [
       {

@@ -124,6 +124,10 @@ export type Hooks = {
     input: { tool: string; sessionID: string; callID: string },
     output: { args: unknown },
   ): Promise<void>
+  'tool.execute.after'(
+    input: { tool: string; sessionID: string; callID: string },
+    output: { output: string },
+  ): Promise<void>
   'experimental.chat.system.transform'(
     input: { sessionID?: string },
     output: { system: string[] },

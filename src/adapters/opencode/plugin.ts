@@ -10,6 +10,7 @@ import { DeliveredTurns } from './delivered-turns.ts'
 import { findServer } from './find-server.ts'
 import { KnownSessions } from './known-sessions.ts'
 import { offeredTools } from './offered-tools.ts'
+import { OpenNews } from './open-news.ts'
 import type { Hooks, OpencodeClient, OpencodeSession, PluginInput } from './opencode-api.ts'
 import { serverLink, type ServerLink } from './server-link.ts'
 import { ToolTracing } from './tool-tracing.ts'
@@ -59,6 +60,7 @@ export async function tielinePlugin(
   try {
     const { client } = await link.reach()
     const specs = await client.tools.list({ agent })
+    const news = new OpenNews({ opencode, sessions, link, surroundings, report })
     const tracing = options.tracing === false ? null : new ToolTracing({ sessions, report })
     const schemas = new Map(specs.map(({ name, input }) => [name, input]))
     // Not awaited: opencode answers nothing before its plugins are there.
@@ -69,7 +71,7 @@ export async function tielinePlugin(
         const schema = schemas.get(toolID)
         if (schema !== undefined) output.jsonSchema = schema
       },
-      ...makeHooks({ link, sessions, turns, tracing, reportFault }),
+      ...makeHooks({ link, sessions, turns, news, tracing, reportFault }),
     }
   } catch (error) {
     link.close()
@@ -82,19 +84,26 @@ type Parts = {
   link: ServerLink
   sessions: KnownSessions
   turns: DeliveredTurns
+  news: OpenNews
   tracing: ToolTracing | null
   reportFault: (error: unknown) => void
 }
 type EventHooks = Omit<Hooks, 'tool' | 'tool.definition'>
 
-const makeHooks = ({ link, sessions, turns, tracing, reportFault }: Parts): EventHooks => ({
-  dispose: async () => link.close(),
+const makeHooks = ({ link, sessions, turns, news, tracing, reportFault }: Parts): EventHooks => ({
+  async dispose() {
+    news.close()
+    link.close()
+  },
   async event({ event }) {
     turns.handle(event)
     tracing?.handle(event)
     const session = event.properties['info'] as OpencodeSession
     if (event.type === 'session.created') void sessions.created(session).catch(reportFault)
     if (event.type === 'session.updated') sessions.updated(session)
+    const resting = event.type === 'session.idle' ? String(event.properties['sessionID']) : ''
+    if (news.isWatched(resting)) void news.rested(resting, () => turns.has(resting)).catch(reportFault)
+    if (event.type === 'session.deleted') news.forget(session.id)
     if (event.type === 'session.deleted') void sessions.deleted(session.id).catch(reportFault)
   },
   async 'chat.message'({ sessionID }, { message, parts }) {
@@ -102,6 +111,13 @@ const makeHooks = ({ link, sessions, turns, tracing, reportFault }: Parts): Even
     sessions.claim(sessionID)
     const taken = sessions.taken(sessionID).catch(reportFault)
     await Promise.race([taken, surroundings.sleep(knownMsMax)])
+    news.watch(sessionID)
+    const [said, text] = [await news.read(sessionID, 'prompted'), parts.find((part) => part.type === 'text')]
+    if (said !== '' && text !== undefined) text.text = `${text.text ?? ''}\n\n${said}`
+  },
+  async 'tool.execute.after'({ sessionID }, output) {
+    const said = news.isWatched(sessionID) ? await news.read(sessionID, 'used') : ''
+    if (said !== '') output.output = `${output.output}\n\n${said}`
   },
   async 'tool.execute.before'({ tool, sessionID, callID }, { args }) {
     tracing?.begun(sessionID, callID, tool, args)

@@ -7,7 +7,9 @@ import { userSession } from '../../model/mail.ts'
 import type { Refusal } from '../../model/refusal.ts'
 import { nameText } from '../../model/request-name.ts'
 import { quietMsMax, type Moment } from '../../model/wake.ts'
-import type { NewQuiet, Quiet } from '../../wire/hooks.ts'
+import type { NewQuiet, Quiet, SessionNews } from '../../wire/hooks.ts'
+import { findAgent } from '../kernel/projects-port.ts'
+import type { Presence } from '../kernel/runtime.ts'
 import { announceMail, type Announced } from '../mail/announce.ts'
 import { awaitNews, type News } from '../mail/await-news.ts'
 import { closeClient, hear, openClient } from '../mail/presence.ts'
@@ -30,6 +32,9 @@ export type ProgramDesk = {
   hear(client: ClientProgram, state: 'working' | 'idle', title: string): Promise<Announced | Refusal>
   /** Waits until there is a reason to start the session, which rests; `busy`: or to tell it while it works. */
   await(client: ClientProgram, how: { ms: number; busy: boolean }): Promise<News | Refusal>
+  /** The same for a session that a connected program runs, by its id here. */
+  tell(id: string, moment: Moment): Promise<SessionNews | Refusal>
+  awaitFor(id: string, ms: number): Promise<SessionNews | Refusal>
   /** What is quiet at the moment. */
   quiet(): Promise<Quiet | Refusal>
   setQuiet(ask: NewQuiet): Promise<Quiet | Refusal>
@@ -47,6 +52,8 @@ export function programDesk(parts: DeskParts, asker: Asker, gate: Gate): Program
     onlyUser(asker.who, 'speak for a program that the user has open') ??
     (await refusePlace({ ...client, seenIn: asker.client?.seenIn })) ??
     act(await placeClient(runtime, client, cwd))
+  const hosted = (id: string, act: HostedAct): Promise<SessionNews | Refusal> =>
+    findHosted(parts, asker, gate, id, act)
   return {
     announce: (client, moment, prompt = null) =>
       admitted(client, async (place) => {
@@ -73,6 +80,17 @@ export function programDesk(parts: DeskParts, asker: Asker, gate: Gate): Program
         const present = await openClient(runtime, place.session, client.name)
         return awaitNews(runtime, place, present, { ...how, signal: asker.signal })
       }),
+    tell: (id, moment) =>
+      hosted(id, async (place, present) => {
+        const said = await announceMail(runtime, place, moment)
+        hear(runtime, present, moment, said !== null)
+        return { text: said?.text ?? '', status: said === null ? 'nothing' : 'told' }
+      }),
+    awaitFor: (id, ms) =>
+      hosted(id, async (place, present) => {
+        const news = await awaitNews(runtime, place, present, { ms, busy: false, signal: asker.signal })
+        return { text: news.text, status: news.status }
+      }),
     quiet: async () => onlyUser(asker.who, 'see what is quiet') ?? readQuiet(parts),
     async setQuiet({ session, ms }) {
       const refusal = onlyUser(asker.who, 'hold mail back')
@@ -82,6 +100,30 @@ export function programDesk(parts: DeskParts, asker: Asker, gate: Gate): Program
       return holdBack(parts, userSession, ms)
     },
   }
+}
+
+type HostedAct = (place: ClientPlace, present: Presence) => Promise<SessionNews>
+
+/** A session that a connected program runs. */
+async function findHosted(
+  { runtime }: DeskParts,
+  asker: Asker,
+  gate: Gate,
+  id: string,
+  act: HostedAct,
+): Promise<SessionNews | Refusal> {
+  const refusal = onlyUser(asker.who, 'speak for a program that the user has open')
+  if (refusal !== null) return refusal
+  return andThen(gate.find(id), async (row) => {
+    if (row.kind !== 'persistent' || findAgent(runtime, row)?.driver !== 'host')
+      return {
+        code: 'not_allowed',
+        agent: 'A connected program',
+        what: `tell session ${row.id} of its mail`,
+        allowed: ['sessions that it runs'],
+      }
+    return act({ session: row.id, inbox: null }, await openClient(runtime, row.id, row.agent))
+  })
 }
 
 /** Until its first prompt it has only its name. */

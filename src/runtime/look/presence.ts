@@ -13,7 +13,9 @@ export async function seeClient(runtime: Runtime, row: SessionRow, active: boole
   const quietUntil = facts.quietUntil > runtime.clock.now() ? facts.quietUntil : null
   if (row.kind === 'persistent' && findAgent(runtime, row)?.driver === 'host') {
     const wakeable = isRun(runtime, row)
-    return { presence: wakeable ? (active ? 'working' : 'idle') : 'away', wakeable, quietUntil }
+    // What a person does in it is no turn of ours.
+    const works = active || runtime.presence.get(row.id)?.state === 'working'
+    return { presence: wakeable ? (works ? 'working' : 'idle') : 'away', wakeable, quietUntil }
   }
   if (facts.program === '') return { presence: null, wakeable: false, quietUntil }
   const present = runtime.presence.get(row.id)

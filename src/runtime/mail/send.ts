@@ -23,6 +23,7 @@ import { isThere } from '../kernel/runtime.ts'
 import type { Runtime } from '../turns/runtime.ts'
 import type { Tx } from '../kernel/store-port.ts'
 import { hashText } from '../kernel/recorded.ts'
+import { readAllQuiet, ruleOnReply } from './hold-reply.ts'
 import { type Sender, mustDraft, senderOwner, senderClient, readWorld, senderSource } from './sender.ts'
 import {
   type SendRequest,
@@ -93,8 +94,9 @@ export async function post(node: Runtime, request: SendRequest): Promise<Posted 
     boundary: runtime.ids.boundary(),
   }
   await lookAtDay(runtime, 'cwd' in request.to ? request.to.cwd : null)
+  const isAllQuiet = await readAllQuiet(runtime, sending)
   const decided = await openTurn(runtime, `turn_${suffix}`, session, () =>
-    runtime.store.transact(listKeys(sending), (tx) => decide(tx, runtime, sending)),
+    runtime.store.transact(listKeys(sending), (tx) => decide(tx, runtime, sending, isAllQuiet)),
   )
   if (!isOpened(decided)) return decided === 'known' ? sentBefore(runtime, sending) : decided
   const { input: sent, started } = decided
@@ -129,6 +131,7 @@ async function decide(
   tx: Tx,
   runtime: Runtime,
   sending: Sending,
+  isAllQuiet: boolean,
 ): Promise<OpenedTurn<EventOf<'message.sent'>> | Refusal | 'known'> {
   const { request, sender, session, flow } = sending
   const turn: TurnId = `turn_${sending.suffix}`
@@ -141,8 +144,11 @@ async function decide(
   if (fresh !== null && isRefusal(fresh)) return fresh
   const row = facts.target.session ?? fresh?.row ?? null
   const agent = row === null ? undefined : findReceiver(runtime, row, request.to)
+  const ruling = await ruleOnReply(tx, runtime, sending, isAllQuiet)
   const inbox =
-    request.inbox === 'always' || (request.inbox === 'auto' && row !== null && row.kind !== 'persistent')
+    ruling.held ||
+    request.inbox === 'always' ||
+    (request.inbox === 'auto' && row !== null && row.kind !== 'persistent')
   const { waiting, pending } = facts.waiting === undefined && inbox ? await tx.mail(session) : facts
   if (fresh !== null && facts.target.session !== null)
     return badInput('id', request.id, 'an id that no session has')
@@ -186,6 +192,7 @@ async function decide(
       : [createdEvent(made.row, { flow: sender.kind === 'turn' ? flow : null }), ...made.events]),
     sent,
     ...(started === null ? [] : [started]),
+    ...(inbox ? [] : ruling.woken),
     ...(answered === null ? [] : [answeredEvent(answered, sent.message, sent.senderTurn)]),
   )
   return { session: row, input: sent, started, at: tx.now }
