@@ -20,6 +20,9 @@ const timeoutSeconds = 5
 /** Twenty days: as long as a timer can be. */
 const waitSeconds = 1_728_000
 
+/** True in `claude -p`. */
+const unlessAlone = '[ "$CLAUDE_CODE_SESSION_ATTENDED" = 0 ] || '
+
 /** Moments at which the session may begin to rest. */
 const restingAfter: ReadonlySet<string> = new Set(['SessionStart', 'Stop'])
 
@@ -30,13 +33,14 @@ export function claudeHooks(dataDir: string): Record<string, HookGroup[]> {
   const script = quote(claudeScriptFile(dataDir))
   const tell = (event: string): Hook => ({
     type: 'command',
-    command: `exec ${script} tell ${event}`,
+    // Where nobody sits in front of it, a prompt follows at once, and says the same.
+    command: `${event === 'SessionStart' ? unlessAlone : ''}exec ${script} tell ${event}`,
     timeout: timeoutSeconds,
   })
   const wait: Hook = {
     type: 'command',
-    // H2: it is not even started where nobody sits in front of it.
-    command: `[ "$CLAUDE_CODE_SESSION_ATTENDED" = 0 ] || exec ${script} wait`,
+    // H2: it is not even started there.
+    command: `${unlessAlone}exec ${script} wait`,
     timeout: waitSeconds,
     asyncRewake: true,
   }
@@ -92,6 +96,11 @@ if [ "$1" = tell ]; then
     exit 0
   fi
   find_server || exit 0
+  # Nobody waits for the answer of a program that ends.
+  if [ "$2" = SessionEnd ] && [ "$CLAUDE_CODE_SESSION_ATTENDED" = 0 ]; then
+    { describe "$2" | ask --max-time 0.9 "$url${claudeHookPath}"; } > /dev/null 2>&1 &
+    exit 0
+  fi
   case "$2 $PWD" in
     UserPromptSubmit* | *[\\"\\\\]*) ask --max-time 0.9 --fail "$url${claudeHookPath}" ;;
     *) describe "$2" | ask --max-time 0.9 --fail "$url${claudeHookPath}" ;;
