@@ -46,6 +46,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'wire',
     ...drivenParts,
     'src/adapters/claude-code/hooks.ts',
+    'src/adapters/codex/rpc.ts',
     'src/adapters/mcp/serve-stdio.ts',
     'src/adapters/sandbox/describe-open.ts',
     'src/adapters/sandbox/probe.ts',

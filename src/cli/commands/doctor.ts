@@ -1,4 +1,4 @@
-/** `tieline doctor`: checks everything that a server needs, and says what to do. It changes nothing. */
+/** `tieline doctor`: checks everything that a server needs, and says what to do. It changes nothing that you have. */
 import { homedir } from 'node:os'
 import { printResult, wantsColour, type Command, type CommandInput } from '../command.ts'
 import { paint, segment, type Style } from '../show/segment.ts'
@@ -14,12 +14,12 @@ export type Finding = {
 export const doctor: Command = {
   name: 'doctor',
   words: [],
-  help: 'Checks Node, configuration, log, port, keys, agents, sandbox and MCP clients, and says what to do',
+  help: 'Checks Node, configuration, log, port, keys, agents, sandbox, MCP clients and hooks, and says what to do',
   flags: {},
   without: { server: 'it looks at this machine' },
   more: `
 The exit code is 1 if there is a problem, but not for warnings. It looks at the names of keys, never at their
-values.`,
+values. Where a server runs and Claude Code has our hooks, it sends a message to itself to try them.`,
   examples: [
     'tieline doctor',
     'tieline doctor --config team.toml --json | jq \'.findings[] | select(.state != "ok")\'',

@@ -9,6 +9,7 @@ import { compareConfig, describeEmptied, findPlace, logFile, logState, type Plac
 import { findRunningServer, type RunningServer } from '../reach/reach.ts'
 import { countNoun } from '../show/amounts.ts'
 import { checkAgents, checkKeys, ok, problem, warning } from './doctor-agents.ts'
+import { checkHooks } from './doctor-hooks.ts'
 import { checkSandbox } from './doctor-sandbox.ts'
 import { isOpenToOthers } from '../../trust/private-files.ts'
 import { describeUnused } from '../../trust/describe-reach.ts'
@@ -41,6 +42,7 @@ export async function runChecks(input: DoctorInput, at: Surroundings): Promise<F
     ...(await checkAgents(place, input.env)),
     ...(await checkSandbox(place)),
     ...(await checkClients(input, at)),
+    ...(await checkHooks(place, running, at)),
   ]
 }
 
