@@ -87,7 +87,7 @@ test('with no file at all everything has its default', async () => {
       release: 'agents',
     },
     import: { agents: [] },
-    wake: { default: 'next', replies: 'wake', perHour: 6, senders: {}, codex: false },
+    wake: { default: 'next', replies: 'wake', perHour: 6, senders: {}, codex: true },
     tracing: { enable: true },
   })
 })

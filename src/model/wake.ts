@@ -32,7 +32,7 @@ export const WakeSettings = z.strictObject({
   replies: WakePolicy.default('wake'),
   perHour: z.number().int().min(0).max(wakesKeptMax).default(6),
   /** Whether open sessions of Codex are found and told, through its daemon. */
-  codex: z.boolean().default(false),
+  codex: z.boolean().default(true),
   /** By the session that writes, its agent, or its client. */
   senders: z.record(z.string().min(1), WakePolicy).default({}),
 })

@@ -96,7 +96,7 @@ test('up twice changes nothing the second time, and down leaves every file as it
   expect(first).toMatchObject({ code: 0 })
   expect(first.out).toContain('opencode 9.8.7 · can call · can be called · can be woken')
   expect(first.out).toContain('claude 9.8.7 · can call · can be called · can be woken')
-  expect(first.out).toContain('codex 9.8.7 · can call · can be called · cannot be woken')
+  expect(first.out).toContain('codex 9.8.7 · can call · can be called · can be woken, in a terminal')
   const written = snapshot(home)
   expect(written[join(home, '.claude.json')]).toContain('"tieline"')
   expect(written[join(home, '.claude/settings.json')]).toContain('hooks/claude-code')

@@ -49,7 +49,7 @@ export const clientHooks: readonly ClientHooks[] = [claude]
 /** How each is reached while a person has it open. What has no hooks here is told when it uses our tools. */
 export const wakes: Readonly<Record<PresetName, string>> = {
   claude: 'can be woken',
-  codex: 'cannot be woken: it hears of mail with its next tool result',
+  codex: 'can be woken, in a terminal',
   opencode: 'can be woken',
   copilot: 'cannot be woken: it hears of mail with its next tool result',
   gemini: 'cannot be woken: it hears of mail with its next tool result',
