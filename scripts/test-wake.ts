@@ -1,125 +1,113 @@
 /**
- * Programs that a person has open, in real terminals, with a scripted model: mail starts a session that rests, and
- * what answers it comes back. `node scripts/test-wake.ts --rounds 50` repeats it; without a number, three times.
+ * Programs that a person has open, in real terminals, with a scripted model: mail starts a session that rests, what
+ * answers it comes back, and nothing is told twice. `--rounds 50` repeats the first; `--only=claude,codex` opens some.
  */
-import assert from 'node:assert/strict'
-import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TielineClient } from '../src/client/client.ts'
-import type { StreamedEvent } from '../src/wire/log.ts'
-import { agentPrograms, type AgentProgram } from './agents/programs.ts'
-import { openTerminal, type Terminal } from './agents/terminal.ts'
+import { endLeftOver } from './agents/left-over.ts'
+import { openProgram, type OpenId, type OpenProgram } from './agents/open-programs.ts'
+import {
+  checkOnce,
+  readEvents,
+  survivesKill,
+  talk,
+  twoAtOnce,
+  wakeAgain,
+  whileBusy,
+  whileQuiet,
+} from './agents/wake-cases.ts'
 import { openWorld, waitFor, type World } from './agents/world.ts'
 
-const at = process.argv.indexOf('--rounds')
-const rounds = at === -1 ? 3 : Number(process.argv[at + 1])
+const flags = process.argv.slice(2)
+const rounds = flags.includes('--rounds') ? Number(flags[flags.indexOf('--rounds') + 1]) : 3
+const only = flags
+  .find((flag) => flag.startsWith('--only='))
+  ?.slice(7)
+  .split(',')
+const all: readonly OpenId[] = ['claude', 'codex', 'opencode']
+const ids = all.filter((id) => only === undefined || only.includes(id))
 
-const find = (id: string): AgentProgram => {
-  const found = agentPrograms.find((program) => program.id === id)
-  assert.ok(found)
-  return found
-}
-const claude = find('claude')
-
-/** Everything wakes, as often as the test wants. */
-function configure(world: World, directory: string): void {
-  appendFileSync(
-    join(world.home, '.config', 'tieline', 'tieline.toml'),
-    '\n[wake]\ndefault = "wake"\nperHour = 100\n',
-  )
-  const file = join(world.home, '.claude.json')
-  const known = JSON.parse(readFileSync(file, 'utf8')) as object
-  writeFileSync(
-    file,
-    JSON.stringify({ ...known, projects: { [directory]: { hasTrustDialogAccepted: true } } }),
-  )
-}
-
-const openClaude = (world: World, directory: string, ...more: string[]): Terminal => {
-  const { command, args } = claude.ask('')
-  // The same program without -p and its prompt.
-  const [script = ''] = args
-  return openTerminal(
-    world,
-    'claude',
-    { command, args: [script, '--allowedTools', 'mcp__tieline', ...more] },
-    { cwd: directory, env: claude.env(world) },
-  )
-}
-
-/** When the session reads this id, it takes the message and answers it. */
-function scriptAnswer({ fake }: World, id: string, pong: string): void {
-  const when = { user: id }
-  fake.rules.splice(
-    1,
-    0,
-    { when, times: 1, tools: [{ ...claude.nameTool('buffer'), input: { accept: id } }] },
-    {
-      when,
-      times: 1,
-      tools: [{ ...claude.nameTool('send-message'), input: { reply: [id], message: pong } }],
-    },
-    { when, text: `Done with ${id}` },
-  )
-}
-
-async function readEvents(client: TielineClient, type: string): Promise<StreamedEvent['event'][]> {
-  const { text } = await client.export({})
-  return text
-    .split('\n')
-    .filter((line) => line.includes(`"${type}"`))
-    .flatMap((line) => {
-      const parsed = JSON.parse(line) as { event?: StreamedEvent['event']; events?: StreamedEvent['event'][] }
-      return parsed.events ?? (parsed.event === undefined ? [] : [parsed.event])
-    })
-    .filter((event) => event.type === type)
-}
-
-async function main(): Promise<number> {
-  const world = await openWorld()
-  const directory = world.directory('claude')
-  let terminal: Terminal | null = null
+let failed = 0
+async function tryCase(name: string, world: World, run: () => Promise<string>): Promise<void> {
+  const before = world.fake.requests.length
   try {
-    configure(world, directory)
-    claude.addHooks?.(world)
-    await world.tieline('sessions')
-    terminal = openClaude(world, directory)
-    const client = await waitFor('a server', () => (world.server() === null ? null : world.client()))
-    const session = await waitFor('an open session', async () => {
-      const { sessions } = await client.sessions.list({})
-      return sessions.find(({ presence, wakeable }) => presence === 'idle' && wakeable)
-    })
-    console.log(`ok   ${session.id} is open, rests and can be woken`)
-    const { sessionId: peer } = await client.sessions.create({ cwd: directory, agent: 'external' })
-    for (let round = 1; round <= rounds; round += 1) {
-      const [id, pong] = [`ping-${round}-of-${rounds}`, `pong ${round}`]
-      scriptAnswer(world, id, pong)
-      const beganAt = Date.now()
-      await client.mail.send({ id, from: peer, session: session.id, message: `ping ${round}` })
-      await waitFor(`the answer of round ${round}`, async () =>
-        (await client.mail.inbox(peer)).messages.some(({ message }) => message === pong),
-      )
-      await waitFor('rest', async () => {
-        const { presence, wakeable } = await client.sessions.get(session.id)
-        return presence === 'idle' && wakeable
-      })
-      console.log(`ok   round ${round}: started and answered in ${Date.now() - beganAt} ms`)
-    }
-    const announced = (await readEvents(client, 'mail.announced')).flatMap((event) =>
-      event.type === 'mail.announced' ? event.messages : [],
-    )
-    assert.equal(new Set(announced).size, announced.length, 'a message was announced twice')
-    assert.equal(announced.length, rounds)
-    console.log(`ok   ${announced.length} messages announced, none twice`)
-    return 0
+    console.log(`ok   ${name}: ${await run()}`)
   } catch (error) {
-    console.log(`FAIL ${error instanceof Error ? error.message : String(error)}`)
-    console.log(terminal?.screen())
-    return 1
-  } finally {
-    terminal?.close()
-    await world.close()
+    failed += 1
+    console.log(`FAIL ${name}: ${error instanceof Error ? error.message : String(error)}`)
+    for (const { terminal } of opened) console.log(terminal.screen().replaceAll(/\n{3,}/g, '\n\n'))
+    for (const { wire, user, results } of world.fake.requests.slice(before).slice(-5))
+      console.log(
+        `     asked ${wire}: ${user.slice(-300)}\n     after ${results.at(-1)?.slice(0, 400) ?? ''}`,
+      )
   }
 }
 
-process.exitCode = await main()
+const opened: OpenProgram[] = []
+
+async function runAll(world: World): Promise<void> {
+  const client = (): Promise<TielineClient> =>
+    waitFor('a server', async () => {
+      if (world.server() === null) return null
+      return world
+        .client()
+        .health()
+        .then(() => world.client())
+        .catch(() => null)
+    })
+  for (const id of ids)
+    await tryCase(`${id} opens`, world, async () => {
+      const who = await openProgram(world, await client(), id)
+      opened.push(who)
+      return `${who.session} rests and can be woken`
+    })
+  for (const who of opened) {
+    const times = who.id === 'claude' ? rounds : 2
+    await tryCase(`${who.id}, started by mail`, world, async () =>
+      wakeAgain(world, await client(), who, times),
+    )
+    await tryCase(`${who.id}, two at once`, world, async () => twoAtOnce(world, await client(), who))
+    await tryCase(`${who.id}, while it works`, world, async () => whileBusy(world, await client(), who))
+    await tryCase(`${who.id}, while it is quiet`, world, async () => whileQuiet(world, await client(), who))
+  }
+  for (const from of opened)
+    for (const to of opened)
+      if (from !== to)
+        await tryCase(`${from.id} and ${to.id}`, world, async () => talk(world, await client(), from, to))
+  for (const who of opened) await tryCase(`${who.id}, kill -9`, world, () => survivesKill(world, client, who))
+  await tryCase('all', world, async () => checkOnce(await client()))
+  if (failed > 0)
+    for (const type of ['mail.announced', 'session.woken', 'session.opened', 'session.closed'])
+      console.log(JSON.stringify((await readEvents(await client(), type)).slice(-8)))
+}
+
+const world = await openWorld(['claude', 'codex', 'opencode-plugin'])
+try {
+  appendFileSync(
+    join(world.home, '.config', 'tieline', 'tieline.toml'),
+    `
+[wake]
+default = "wake"
+perHour = 100
+codex = true
+
+[providers.fake]
+kind = "openai-compatible"
+baseURL = "${world.model}"
+
+[agents.slow]
+description = "takes long"
+driver = "model"
+model = "fake/scripted"
+`,
+  )
+  // The first that needs a server starts it, as for a user.
+  await world.tieline('call', 'coder', 'Say it', '--background')
+  await runAll(world)
+} finally {
+  for (const { terminal } of opened) terminal.close()
+  await world.close()
+  await endLeftOver(world.home)
+}
+process.exitCode = failed === 0 ? 0 : 1

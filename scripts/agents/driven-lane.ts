@@ -8,7 +8,6 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
-  readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
@@ -19,6 +18,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { tielineClient, type TielineClient } from '../../src/client/client.ts'
 import { fakeModel, type FakeModel, type FakeRule, type FakeTool } from '../../test/kits/fake-model.ts'
+import { findLeftOver } from './left-over.ts'
 import { cleanEnv } from './process.ts'
 import { agentPrograms, type AgentProgram } from './programs.ts'
 
@@ -174,24 +174,7 @@ export async function until<T>(
   throw new Error(`${what}: not within ${msMax} ms`)
 }
 
-/** Processes with this home in their environment. */
-function processesOf(home: string): string[] {
-  return readdirSync('/proc')
-    .filter((pid) => /^\d+$/.test(pid) && Number(pid) !== process.pid)
-    .flatMap((pid) => {
-      try {
-        const [status = '', environment = '', line = ''] = ['status', 'environ', 'cmdline'].map((file) =>
-          readFileSync(`/proc/${pid}/${file}`, 'latin1'),
-        )
-        return environment.includes(`HOME=${home}\0`) && !status.includes('State:\tZ')
-          ? [`${pid} ${line.replaceAll('\0', ' ').slice(0, 100)}`]
-          : []
-      } catch {
-        // It ended meanwhile.
-        return []
-      }
-    })
-}
+const processesOf = (home: string): string[] => findLeftOver(home).map(({ pid, line }) => `${pid} ${line}`)
 
 export async function nobodyLeft({ home }: Lane): Promise<void> {
   await until('no process is left', leftMsMax, () => processesOf(home).length === 0).catch(() => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { askProgram, type Ran } from './process.ts'
 import { agentPrograms, type AgentProgram } from './programs.ts'
-import { listRequests, scriptTurn, secret, waitFor, type Round, type World } from './world.ts'
+import { addRules, listRequests, scriptTurn, secret, waitFor, type Round, type World } from './world.ts'
 
 export const columns = [
   'cold start',
@@ -199,7 +199,7 @@ async function checkTold(world: World, program: AgentProgram, directory: string)
     [{ tool: 'send-message', input: { session: peer, message: prompt } }],
     'I rest',
   )
-  world.fake.rules.splice(1, 0, { when: { user: 'a reply to your message' }, text: woken })
+  addRules(world, { when: { user: 'a reply to your message' }, text: woken })
   // The reply is there before the turn ends.
   for (const rule of world.fake.rules) if (rule.text === 'I rest') rule.delayMs = restMs
   const running = askProgram(program, world, directory, prompt)

@@ -36,7 +36,7 @@ export type AgentProgram = {
   /** One request, to its end, without a terminal. */
   ask(prompt: string): Command
   /** Writes the hooks that tell it of its mail, as a user has them. Absent where it has none. */
-  addHooks?(place: AgentPlace): void
+  addHooks?(place: AgentPlace, data?: string): object
   /** Speaks ACP on standard input and output. Installs what it needs on first use. */
   acp(): Command
 }
@@ -86,11 +86,12 @@ const claude: AgentProgram = {
       '--allowedTools',
       'mcp__tieline',
     ),
-  addHooks({ home }) {
-    const data = join(home, '.local', 'share', 'tieline')
-    write(join(home, '.claude', 'settings.json'), { hooks: claudeHooks(data) })
+  addHooks({ home }, data = join(home, '.local', 'share', 'tieline')) {
+    const settings = { hooks: claudeHooks(data) }
+    write(join(home, '.claude', 'settings.json'), settings)
     mkdirSync(dirname(claudeScriptFile(data)), { recursive: true, mode: 0o700 })
     writeFileSync(claudeScriptFile(data), renderClaudeScript(data), { mode: 0o700 })
+    return settings
   },
   acp: () => node('@agentclientprotocol/claude-agent-acp', '0.99.1', 'dist/index.js'),
 }

@@ -12,14 +12,30 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { tielineClient, type TielineClient } from '../../src/client/client.ts'
-import { fakeModel, type FakeModel, type FakeRequest, type FakeTool } from '../../test/kits/fake-model.ts'
+import {
+  fakeModel,
+  type FakeModel,
+  type FakeRequest,
+  type FakeRule,
+  type FakeTool,
+} from '../../test/kits/fake-model.ts'
 import { buildOnce, cleanEnv, putTieline, startProcess, type Ran } from './process.ts'
 import { agentPrograms, type AgentPlace, type AgentProgram } from './programs.ts'
 
 export const secret = 'tangerine'
 const waitMsMax = 60_000
+
+/** Models are asked for titles beside the work: what was scripted for that must not be used up. */
+const titleRules: readonly FakeRule[] = [
+  { when: { system: /title generator/i }, text: 'A title' },
+  { when: { user: /Do not answer the request/ }, text: 'A title' },
+]
+
+/** Before everything that was scripted so far. */
+export const addRules = ({ fake }: Pick<World, 'fake'>, ...rules: FakeRule[]): void =>
+  void fake.rules.splice(titleRules.length, 0, ...rules)
 
 export type World = AgentPlace & {
   fake: FakeModel
@@ -32,11 +48,10 @@ export type World = AgentPlace & {
   close(): Promise<void>
 }
 
-export async function openWorld(): Promise<World> {
+/** `clients` as `tieline init` names them. */
+export async function openWorld(clients: readonly string[] = ['all']): Promise<World> {
   const home = realpathSync(mkdtempSync(join(tmpdir(), 'tieline-clients-')))
-  const fake = await fakeModel([{ when: { system: /title generator/i }, text: 'A title' }, { text: 'ok' }], {
-    toolRoundsMax: 100,
-  })
+  const fake = await fakeModel([...titleRules, { text: 'ok' }], { toolRoundsMax: 1000 })
   const place = { home, model: fake.url }
   buildOnce()
   putTieline(home)
@@ -51,7 +66,7 @@ export async function openWorld(): Promise<World> {
       : null
   const tieline = (...args: string[]): Promise<Ran> =>
     startProcess({ command: join(home, 'bin', 'tieline'), args }, { cwd: home, env }).ended
-  const written = await tieline('init', '--client', 'all', '--user', '--yes')
+  const written = await tieline('init', '--client', clients.join(','), '--user', '--yes')
   if (written.code !== 0) throw new Error(`tieline init: ${written.out}${written.err}`)
   return {
     ...place,
@@ -65,7 +80,12 @@ export async function openWorld(): Promise<World> {
     client() {
       const running = server()
       if (running === null) throw new Error('no server runs')
-      return tielineClient({ url: running.url })
+      // With it nobody has to be told apart by the connection, which takes long on a busy machine.
+      const token = join(dirname(serverFile), 'token')
+      return tielineClient({
+        url: running.url,
+        token: existsSync(token) ? readFileSync(token, 'utf8').trim() : null,
+      })
     },
     async close() {
       if (server() !== null) await tieline('stop')
@@ -104,8 +124,7 @@ export function scriptTurn(
     when: { user: prompt, results },
     tools: [{ ...program.nameTool(tool), input } satisfies FakeTool],
   }))
-  // Behind the rule for titles.
-  fake.rules.splice(1, 0, ...tools, { when: { user: prompt, results: rounds.length }, text: end })
+  addRules({ fake }, ...tools, { when: { user: prompt, results: rounds.length }, text: end })
 }
 
 /** The requests of the turn that this prompt began; side requests such as titles have no tools. */

@@ -1,0 +1,134 @@
+/** Claude Code, Codex and OpenCode as a person has them open: each in a terminal of its own, with one session. */
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { TielineClient } from '../../src/client/client.ts'
+import type { Session } from '../../src/wire/sessions.ts'
+import type { WireName } from '../../test/kits/fake-model-wires.ts'
+import { agentPrograms, type AgentId, type AgentProgram } from './programs.ts'
+import { openTerminal, type Terminal } from './terminal.ts'
+import { addRules, waitFor, type World } from './world.ts'
+
+export type OpenId = 'claude' | 'codex' | 'opencode'
+
+export type OpenProgram = {
+  id: OpenId
+  /** What its model speaks: rules for one do not fit another. */
+  wire: WireName
+  terminal: Terminal
+  directory: string
+  session: string
+  /** As its model sees a tool of ours. */
+  nameTool(tool: string): { name: string; namespace?: string }
+  /** Types a prompt. */
+  ask(text: string): Promise<void>
+}
+
+const wires: Record<OpenId, WireName> = { claude: 'anthropic', codex: 'responses', opencode: 'chat' }
+/** As its sessions are named at the server. */
+const prefixes: Record<OpenId, string> = {
+  claude: 'ses_client-claude-code_',
+  codex: 'ses_client-codex-mcp-client_',
+  opencode: 'ses_opencode-',
+}
+/** Keys that come too fast are taken for a paste, in which Enter is a new line. */
+const typedMs = 700
+
+export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
+const find = (id: AgentId): AgentProgram => {
+  const found = agentPrograms.find((program) => program.id === id)
+  if (found === undefined) throw new Error(id)
+  return found
+}
+
+/** Nothing but the prompt: no question about the directory, none before a tool is used. */
+const prepare: Record<OpenId, (world: World, directory: string) => void> = {
+  claude(world, directory) {
+    const file = join(world.home, '.claude.json')
+    const known = JSON.parse(readFileSync(file, 'utf8')) as { projects?: object }
+    const projects = { ...known.projects, [directory]: { hasTrustDialogAccepted: true } }
+    writeFileSync(file, JSON.stringify({ ...known, projects }))
+    find('claude').addHooks?.(world)
+  },
+  codex(world, directory) {
+    const file = join(world.home, '.codex', 'config.toml')
+    const before = readFileSync(file, 'utf8')
+    writeFileSync(file, `approval_policy = "never"\nsandbox_mode = "danger-full-access"\n${before}`)
+    appendFileSync(file, `\n[projects."${directory}"]\ntrust_level = "trusted"\n`)
+  },
+  opencode: () => undefined,
+}
+
+const commands: Record<OpenId, (more: readonly string[]) => { command: string; args: string[] }> = {
+  claude(more) {
+    const { command, args } = find('claude').ask('')
+    return { command, args: [args[0] ?? '', '--allowedTools', 'mcp__tieline', ...more] }
+  },
+  codex(more) {
+    const { command, args } = find('codex').ask('')
+    return { command, args: [args[0] ?? '', ...more] }
+  },
+  opencode: (more) => ({ command: find('opencode').ask('').command, args: [...more] }),
+}
+
+/** Opens a terminal without waiting for anything. */
+export function openProgramTerminal(
+  world: World,
+  id: OpenId,
+  directory: string,
+  more: readonly string[] = [],
+) {
+  return openTerminal(world, `${id}-${(terminals += 1)}`, commands[id](more), {
+    cwd: directory,
+    env: find(id).env(world),
+  })
+}
+let terminals = 0
+
+/** Its session is there and rests. Codex and OpenCode have none before they were asked something. */
+export async function openProgram(world: World, client: TielineClient, id: OpenId): Promise<OpenProgram> {
+  const directory = world.directory(`open-${id}`)
+  prepare[id](world, directory)
+  const terminal = openProgramTerminal(world, id, directory)
+  const ask = async (text: string): Promise<void> => {
+    terminal.type('-l', text)
+    await pause(typedMs)
+    terminal.type('Enter')
+  }
+  try {
+    if (id !== 'claude') {
+      const hello = `Hello ${id}, rest now.`
+      addRules(world, { when: { user: hello, wire: wires[id] }, text: `I rest, says ${id}.` })
+      await waitFor(`the screen of ${id}`, () => isReady(id, terminal.screen()))
+      await pause(typedMs)
+      await ask(hello)
+    }
+    const { id: session } = await waitForRest(client, id)
+    const program = find(id)
+    // The plugin names its tools as we do.
+    const nameTool = (tool: string) => (id === 'opencode' ? { name: tool } : program.nameTool(tool))
+    return { id, wire: wires[id], terminal, directory, session, nameTool, ask }
+  } catch (error) {
+    console.log(terminal.screen())
+    terminal.close()
+    throw error
+  }
+}
+
+/** Where a person could begin to type. */
+const isReady = (id: OpenId, screen: string): boolean =>
+  id === 'codex' ? /›|▌|Ask Codex/.test(screen) : /Ask anything|┃/.test(screen)
+
+export const waitForRest = (client: TielineClient, id: OpenId): Promise<Session> =>
+  waitFor(`${id} is open, rests and can be woken`, async () => {
+    const { sessions } = await client.sessions.list({})
+    return sessions.find(
+      (one) => one.id.startsWith(prefixes[id]) && one.presence === 'idle' && one.wakeable && !one.active,
+    )
+  })
+
+export const rests = (client: TielineClient, { session, id }: OpenProgram): Promise<boolean> =>
+  waitFor(`${id} rests`, async () => {
+    const { presence, wakeable, active } = await client.sessions.get(session)
+    return presence === 'idle' && wakeable && !active
+  })

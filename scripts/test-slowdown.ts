@@ -1,0 +1,105 @@
+/**
+ * How much our hooks slow `claude -p` down: alternating runs with and without them, against a server that runs, none
+ * at all, one of another version, and one that hangs. `--runs 20` is how many of each; the middle one counts.
+ * `codex exec` has no hooks of ours; it is run too, with a server and without.
+ */
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { askProgram } from './agents/process.ts'
+import { agentPrograms, type AgentProgram } from './agents/programs.ts'
+import { openWorld, type World } from './agents/world.ts'
+
+const at = process.argv.indexOf('--runs')
+const runs = at === -1 ? 10 : Number(process.argv[at + 1])
+const slowMsMax = 100
+const hangMsMax = 1000
+
+type Variant = { name: string; msMax: number; server: 'ours' | 'none' | 'other' | 'hangs'; hooks: boolean }
+const variants: readonly Variant[] = [
+  { name: 'without hooks', msMax: 0, server: 'none', hooks: false },
+  { name: 'a server that runs', msMax: slowMsMax, server: 'ours', hooks: true },
+  { name: 'no server', msMax: slowMsMax, server: 'none', hooks: true },
+  { name: 'a server of another version', msMax: slowMsMax, server: 'other', hooks: true },
+  { name: 'a server that hangs', msMax: hangMsMax, server: 'hangs', hooks: true },
+]
+
+const find = (id: string): AgentProgram => {
+  const found = agentPrograms.find((program) => program.id === id)
+  if (found === undefined) throw new Error(id)
+  return found
+}
+const claude = find('claude')
+const codex = find('codex')
+
+async function listen(server: Server): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+const middle = (numbers: readonly number[]): number =>
+  numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? 0
+
+/** Each run is compared with the plain one next to it, so that a busy machine slows both. */
+async function measure(
+  world: World,
+  program: AgentProgram,
+  tried: readonly Variant[],
+  set: (one: Variant) => void,
+): Promise<boolean> {
+  const times = new Map<string, number[]>()
+  for (let round = 0; round < runs; round += 1)
+    for (const one of tried) {
+      set(one)
+      const { ms, code, err } = await askProgram(program, world, world.directory('slow'), 'hello').ended
+      if (code !== 0) throw new Error(`${program.id}, ${one.name}: ${err}`)
+      times.set(one.name, [...(times.get(one.name) ?? []), ms])
+    }
+  const plain = times.get('without hooks') ?? []
+  let isGood = true
+  for (const { name, msMax } of tried) {
+    const own = times.get(name) ?? []
+    const more = middle(own.map((ms, index) => ms - (plain[index] ?? 0)))
+    const fits = msMax === 0 || more <= msMax
+    isGood &&= fits
+    const limit = msMax === 0 ? '' : `, ${more >= 0 ? '+' : ''}${more} ms of at most ${msMax}`
+    console.log(`${fits ? 'ok  ' : 'FAIL'} ${program.id}: ${name}: ${middle(own)} ms${limit}`)
+  }
+  return isGood
+}
+
+async function main(world: World): Promise<boolean> {
+  await world.tieline('call', 'coder', 'Say it', '--background')
+  const ours = world.server()?.url ?? ''
+  const file = join(world.home, 'elsewhere', 'server.json')
+  // Hooks look here, so that the server that is found can be changed without touching the one that runs.
+  mkdirSync(join(world.home, 'elsewhere'))
+  const other = createServer((_, response) => response.writeHead(404).end('{"error":{"code":"not_found"}}'))
+  const hangs = createServer(() => undefined)
+  const urls = { ours, none: null, other: await listen(other), hangs: await listen(hangs) }
+  const settings = join(world.home, '.claude', 'settings.json')
+  const written = claude.addHooks?.(world, join(world.home, 'elsewhere')) ?? {}
+  const set = ({ server, hooks }: Variant): void => {
+    writeFileSync(settings, JSON.stringify(hooks ? written : {}))
+    const url = urls[server]
+    if (url === null) rmSync(file, { force: true })
+    else writeFileSync(file, `${JSON.stringify({ url, pid: 1, auth: 'open' })}\n`)
+  }
+  try {
+    const isGood = await measure(world, claude, variants, set)
+    return (await measure(world, codex, variants.slice(0, 2), set)) && isGood
+  } finally {
+    for (const server of [other, hangs]) {
+      server.closeAllConnections()
+      server.close()
+    }
+  }
+}
+
+const world = await openWorld(['claude', 'codex'])
+try {
+  process.exitCode = (await main(world)) ? 0 : 1
+} finally {
+  await world.close()
+}
