@@ -34,7 +34,7 @@ test('a refused call that a terminal made is refused in its flow too, also witho
   expect(out).not.toContain('external')
 })
 
-test('a call in the background prints its id at once, outlives the command, and its answer is found later', async () => {
+test('a call in the background prints its id at once, and its answer is found later', async () => {
   const { cwd } = project()
   const begun = await cli(cwd, 'call', 'boss', 'hi', '--background')
   expect([begun.code, begun.out]).toEqual([0, expect.stringMatching(/^call_\S+\n$/)])

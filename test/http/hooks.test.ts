@@ -165,14 +165,24 @@ test.skipIf(process.platform !== 'linux')(
   async () => {
     const { served, cwd, peer, write } = await open()
     const id = await write(peer, `claude-code@${cwd}`, 'for whoever works there')
+    const headers = [
+      'content-type: application/json',
+      'accept: application/json, text/event-stream',
+      `x-tieline-cwd: ${cwd}`,
+      'mcp-session-id: claude-code.c1',
+    ]
     const list = (from: string) => ({
       cwd: from,
       args: [
         '-d',
-        JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'buffer', arguments: {} } }),
-        ...['content-type: application/json', 'accept: application/json, text/event-stream'],
-        ...[`x-tieline-cwd: ${cwd}`, 'mcp-session-id: claude-code.c1'],
-      ].flatMap((one, at) => (at < 2 ? [one] : ['-H', one])),
+        JSON.stringify({
+          jsonrpc: '2.0',
+          id: 1,
+          method: 'tools/call',
+          params: { name: 'buffer', arguments: {} },
+        }),
+        ...headers.flatMap((one) => ['-H', one]),
+      ],
     })
     const ask = (from: string) => readWithCurl(`${served.url}/mcp`, list(from))
     expect(await ask(scratch())).not.toContain(id)
