@@ -213,11 +213,8 @@ class Cluster {
       .catch((fault: unknown) => {
         throw this.outage.begin(fault)
       })
-    return (answer?.rows ?? []).map(({ id, until, about }) => ({
-      id: id ?? '',
-      until: Number(until),
-      about: about ?? null,
-    }))
+    const rows = answer?.rows ?? []
+    return rows.map(({ id, until, about = null }) => ({ id: id ?? '', until: Number(until), about }))
   }
 
   close(): Promise<void> {
