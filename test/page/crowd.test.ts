@@ -87,7 +87,9 @@ test.skipIf(isBlind)(
       client.sessions.create({ cwd, agent: 'talker', title: `Talker ${index}`, initialMessage: 'Talk.' })
     const sessions = await Promise.all(Array.from({ length: count }, (_, index) => create(index)))
     await page.getByText(`${quiet + count} sessions`).waitFor()
-    await page.locator('.tree-slot a').nth(3).click()
+    // Beside the list of all of them.
+    const show = (index: number) => page.goto(`${site.url}/#/sessions/${sessions[index]?.sessionId}`)
+    await show(3)
     await page.locator('.streaming').waitFor()
     await page.evaluate(startMeasuring)
     const before = Date.now()
@@ -103,6 +105,7 @@ test.skipIf(isBlind)(
     const healthMs = Date.now() - asked
     const seen = await readMeasured(page)
     gate.open('end')
+    await show(6)
     await page.getByText('That was all.').waitFor()
     for (const { sessionId } of sessions) await client.sessions.wait(sessionId)
     await expect

@@ -69,6 +69,10 @@ test.skipIf(isBlind)(
     await page.getByRole('link', { name: 'Compile the kernel', exact: true }).first().click()
     await page.locator('.error-line', { hasText: 'no compiler here' }).waitFor()
     await expect.poll(() => page.title(), { timeout: 20_000 }).toBe('(2) Tieline')
+    // What asks a person does not look as if it ran.
+    await page.goto(`${site.url}/#/flows`)
+    const asking = page.getByRole('row', { name: 'Make room' })
+    await asking.locator('.badge', { hasText: 'asks you' }).waitFor()
   },
   patience,
 )

@@ -9,7 +9,7 @@ import { describeRun, endRun } from '../chat/end-run.ts'
 import { isSilent, printError, printResult, type Command, type CommandInput } from '../command.ts'
 import { cwdFlag, readCwd, readTask, readTimeout, timeoutFlag } from '../flags.ts'
 import { reachLastingHere } from '../reach/lasting-server.ts'
-import { openClient, withServer, type Reached } from '../reach/reach.ts'
+import { mayTakeOver, openClient, withServer, type Reached } from '../reach/reach.ts'
 import { describeFailure } from '../show/report.ts'
 import { buildNodes } from '../show/tree.ts'
 import { openWatch, type Watch } from '../show/watch.ts'
@@ -136,6 +136,7 @@ async function openCall(
   // Its own token proves who it is, also to a server that requires one.
   const asCaller = openClient(client.url, token)
   const over = new AbortController()
+  let goesOn = false
   const watch = await openWatch(client, watchOptions(input, reached, { out: input.err, conversation: false }))
   try {
     watch.include(from)
@@ -150,11 +151,15 @@ async function openCall(
         caller.refusal = refused?.errors[0] ?? null
       }
     })
+  } catch (error) {
+    goesOn = mayTakeOver(error, reached, 1, signal)
+    throw error
   } finally {
     over.abort()
     await watch.close()
-    // The session was only there to make this call; one that stays does no harm.
-    await client.sessions.archive(from).catch(() => undefined)
+    // The session was only there to make this call; one that stays does no harm. Where the server has died, the next
+    // one may be at the same address already, and goes on with the call.
+    if (!goesOn) await client.sessions.archive(from).catch(() => undefined)
   }
 }
 

@@ -30,17 +30,14 @@ const outcomeTones: Record<Outcome, Tone> = {
 }
 export const pickTone = (outcome: Outcome | null): Tone => (outcome === null ? 'live' : outcomeTones[outcome])
 
-export const OutcomeBadge = ({
-  outcome,
-  waiting = false,
-}: {
-  outcome: Outcome | null
-  waiting?: boolean
-}) => (
-  <span className={`badge tone-${waiting && outcome === null ? 'rest' : pickTone(outcome)}`}>
-    {waiting && outcome === null ? 'queued' : describeOutcome(outcome)}
-  </span>
-)
+type OutcomeProps = { outcome: Outcome | null; waiting?: boolean; asking?: boolean }
+
+/** What has not ended waits for its turn, asks a person, or runs. */
+export function OutcomeBadge({ outcome, waiting = false, asking = false }: OutcomeProps) {
+  if (outcome === null && asking) return <span className="badge tone-warn">asks you</span>
+  if (outcome === null && waiting) return <span className="badge tone-rest">queued</span>
+  return <span className={`badge tone-${pickTone(outcome)}`}>{describeOutcome(outcome)}</span>
+}
 
 const activityWords: Record<Activity, { word: string; tone: Tone }> = {
   idle: { word: 'idle', tone: 'rest' },

@@ -103,13 +103,16 @@ function fitsState(ledger: Ledger, flow: FlowFact, state: FlowFilter): boolean {
   const outcome = getFlowOutcome(ledger, flow)
   if (state === 'failed') return isFailure(outcome)
   if (state === 'live') return outcome === null
-  return [...ledger.questions.values()].some((question) => question.flow === flow.id)
+  return isAsking(ledger, flow)
 }
+
+const isAsking = (ledger: Ledger, { id }: FlowFact): boolean =>
+  [...ledger.questions.values()].some((question) => question.flow === id)
 
 function FlowTable({ flows, ledger, now }: { flows: readonly FlowFact[]; ledger: Ledger; now: number }) {
   return (
     <div className="table-scroll">
-      <table className="table">
+      <table className="table flows-table">
         <TableHead
           columns={['Request', 'Agent', 'State', 'Calls', 'Tokens', 'Took', 'Begun']}
           numeric={['Calls', 'Tokens', 'Took', 'Begun']}
@@ -141,7 +144,11 @@ function FlowRow({ flow, ledger, now }: { flow: FlowFact; ledger: Ledger; now: n
         <Name>{getFlowAgent(ledger, flow)}</Name>
       </td>
       <td>
-        <OutcomeBadge outcome={getFlowOutcome(ledger, flow)} waiting={root?.startedAt === null} />
+        <OutcomeBadge
+          outcome={getFlowOutcome(ledger, flow)}
+          waiting={root?.startedAt === null}
+          asking={isAsking(ledger, flow)}
+        />
       </td>
       <td className="number">
         {calls.length === 0 ? '' : calls.length}
