@@ -128,7 +128,7 @@ test('K7: the result of a call of its own starts a session like a reply does, on
 })
 
 test('K2: without settings mail comes with the next prompt, replies wake, six times an hour', () => {
-  expect(settings).toEqual({ default: 'next', replies: 'wake', perHour: 6, codex: false, senders: {} })
+  expect(settings).toEqual({ default: 'next', replies: 'wake', perHour: 6, codex: true, senders: {} })
   expect(WakePolicy.options).toEqual(['wake', 'next', 'hold'])
   expect(Moment.options).toEqual(['started', 'prompted', 'used', 'resting'])
   expect([wakesKeptMax, wakeHourMs, quietMsMax]).toEqual([100, 3_600_000, 2_592_000_000])
