@@ -55,6 +55,7 @@ describe('R11: a turn whose last two runs each ended with their process before t
       [started('node_1'), suspended('node_1'), claimed('node_2')],
       false,
     ],
+    ['a node that is there again after another', [started('node_9'), claimed('node_2')], false],
     ['a node that took the turn from itself', [started('node_1'), claimed('node_1')], false],
     [
       'runs that only waited for a call',

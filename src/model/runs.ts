@@ -2,10 +2,10 @@
  * Whether a turn that its process took with it is run once more. R11: an input that ends the process must not
  * end every process after it.
  *
- * A run begins when a node starts the turn or takes it over, and ends with its process if the next one is on
- * another node. It counts against the turn
- * if it recorded nothing, unless it only waited for a call or a person, or its node was stopped in good
- * order.
+ * A run begins when a node starts the turn or takes it over, and ends with its process if neither of the runs
+ * after it is on the same node: a node that only lost its database for a while takes turns again. It counts
+ * against the turn if it recorded nothing, unless it only waited for a call or a person, or its node was
+ * stopped in good order.
  */
 import type { Event, EventType } from './event.ts'
 import type { NodeId } from './id.ts'
@@ -38,7 +38,8 @@ export function diedTwice(events: readonly Event[], heir: NodeId): boolean {
   const last = runs.at(-1)
   const before = runs.at(-2)
   if (last === undefined || before === undefined) return false
-  return last.counts && last.node !== heir && before.counts && before.node !== last.node
+  const bothEnded = last.node !== heir && before.node !== last.node && before.node !== heir
+  return bothEnded && last.counts && before.counts
 }
 
 function readRuns(events: readonly Event[]): Run[] {
