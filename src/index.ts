@@ -27,7 +27,7 @@ export type {
   Tieline,
   TielineOptions,
 } from './line.ts'
-export { openLog, type LogOptions } from './recorded-log.ts'
+export { openLog, type LogOptions, type OpenedLog } from './recorded-log.ts'
 export { StoreFault } from './store/directory.ts'
 export type { ScriptedFunction, ScriptedTurn } from './adapters/scripted/run-function.ts'
 export type { Script } from './adapters/scripted/script.ts'

@@ -110,6 +110,8 @@ describe('before events are written', () => {
       { ...callEnded('ses_a', 'turn_a', 'call_1', 'ses_b'), output: shaped },
       { ...callEnded('ses_a', 'turn_a', 'call_1', 'ses_b'), errors: [shaped] },
       { ...callEnded('ses_a', 'turn_a', 'call_1', 'ses_b'), cause: shaped },
+      { ...callEnded('ses_a', 'turn_a', 'call_1', 'ses_b'), moved: { from: 'a', to: 'b', why: shaped } },
+      { ...last, moved: { from: 'a', to: 'b', why: shaped } },
       sent('ses_a', 'turn_a', { text: shaped }),
       { ...created('ses_a'), title: shaped },
       { ...refused('ses_a', 'turn_a', 'call_1'), task: shaped },
@@ -144,6 +146,8 @@ describe('before events are written', () => {
     const found = [
       'turn.ended.spent',
       'turn.ended.spentBelow',
+      'turn.ended.moved',
+      'call.ended.moved',
       'call.ended.spent',
       'message.sent.use',
       'call.opened.notes',

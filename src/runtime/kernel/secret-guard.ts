@@ -157,9 +157,19 @@ const optionalFields = ['notices', 'use', 'reason']
 function checkCommon(event: Event, check: (value: unknown, name: string) => boolean): boolean | undefined {
   if (event.type === 'step.ended') return check(event.output, 'output') && check(event.input, 'input')
   if (event.type === 'turn.ended')
-    return check(event.output, 'output') && check(event.error, 'error') && check(event.entry, 'entry')
+    return (
+      check(event.output, 'output') &&
+      check(event.error, 'error') &&
+      check(event.entry, 'entry') &&
+      check(event.moved, 'moved')
+    )
   if (event.type === 'call.ended')
-    return check(event.output, 'output') && check(event.errors, 'errors') && check(event.cause, 'cause')
+    return (
+      check(event.output, 'output') &&
+      check(event.errors, 'errors') &&
+      check(event.cause, 'cause') &&
+      check(event.moved, 'moved')
+    )
   if (event.type !== 'call.opened') return event.type === 'turn.started' ? true : undefined
   // Of the manifest only these are texts.
   return (
