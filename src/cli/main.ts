@@ -8,8 +8,10 @@ import { findReadyHelp } from './ready-help.ts'
 
 const args = process.argv.slice(2)
 const help = findReadyHelp(args, import.meta.dirname)
-if (help !== null) process.stdout.write(help)
-else {
+if (help !== null) {
+  const { stdout } = await import('./show/terminal.ts')
+  stdout.write(help)
+} else {
   // In a directory of the user's own; where it cannot be written, it is compiled at each start.
   enableCompileCache(join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'tieline', 'compiled'))
   const { main } = await import('./command-line.ts')
