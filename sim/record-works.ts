@@ -5,6 +5,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Event } from '../src/model/event.ts'
 import type { NodeId } from '../src/model/id.ts'
+import { isRecord } from '../src/model/json.ts'
 import type { Key, Tx } from '../src/runtime/kernel/store-port.ts'
 
 export type Fact = { name: string; given: readonly unknown[]; value: string }
@@ -56,13 +57,18 @@ const readLog = (db: DatabaseSync): LogLine[] =>
 
 /**
  * Leases are not under keys: whether a runner is alive may change at any moment, and its epoch fences it. Sets are
- * shown by what is in them.
+ * shown by what is in them. A fact from memory has its fields in another order.
  */
 export const renderFact = (value: unknown): string =>
   JSON.stringify(value, (name, part: unknown) =>
     name === 'runnerAlive'
       ? undefined
       : part instanceof Set
-        ? [...(part as Set<string>)].toSorted((a, b) => (a < b ? -1 : 1))
-        : part,
+        ? toOrdered(part as Set<string>)
+        : sortFields(part),
   ) ?? 'nothing'
+
+const toOrdered = (set: ReadonlySet<string>): string[] => [...set].toSorted((a, b) => (a < b ? -1 : 1))
+
+const sortFields = (part: unknown): unknown =>
+  isRecord(part) ? Object.fromEntries(Object.entries(part).toSorted(([a], [b]) => (a < b ? -1 : 1))) : part

@@ -34,7 +34,7 @@ const views = [
   { name: 'start', title: 'Start', key: 'h' },
 ] as const
 
-const wentMs = 1500
+const wentMs = 3000
 
 export function App() {
   const address = useAddress()
