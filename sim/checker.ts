@@ -177,10 +177,10 @@ export class Checker {
   /** R10: the views are what the simulator derives from the log, with a fold of its own. */
   compareViews(): void {
     this.check()
+    // The views follow when somebody looks; a disk that fails may show only then.
+    const { isOpen } = this.#store.db
     // Until it writes again nobody knows what the log has.
     if (this.#store.health().state !== 'ok') return
-    // The views follow when somebody looks.
-    const { isOpen } = this.#store.db
     this.#connect()
     const difference = !isOpen ? null : compareViews(this.#views, this.#fold)
     if (difference !== null) this.fail(`R10: ${difference}`)

@@ -8,6 +8,7 @@ import { count } from './count.ts'
 import type { Jumps } from './elapsed.ts'
 import { getOrMake } from './get-or-make.ts'
 import { MailLedger } from './mail-ledger.ts'
+import { countQuietRuns, type QuietRuns } from './quiet-runs.ts'
 
 export type LedgerTurn = {
   id: TurnId
@@ -37,8 +38,7 @@ export type LedgerTurn = {
   keys: Set<string>
   /** Whether its present run has recorded something, or was stopped in good order. */
   did: boolean
-  /** How many of its newest runs ended with their process, and recorded and awaited nothing. */
-  quietRuns: number
+  quiet: QuietRuns
 }
 
 /** One transaction as the log has it, and who committed it where that is known. */
@@ -199,7 +199,7 @@ export class Ledger {
       mailed: 0,
       keys: new Set(),
       did: false,
-      quietRuns: 0,
+      quiet: { runs: 0, nodeBefore: null },
     }
     this.turns.set(turn.id, turn)
     getOrMake(this.live, turn.session, () => new Set<LedgerTurn>()).add(turn)
@@ -264,8 +264,8 @@ export class Ledger {
 
   #claim(event: EventOf<'session.claimed'>, at: number): void {
     const turn = this.turn(event.turn)
-    const quiet = !turn.did && turn.node !== event.node && !turn.children.some((child) => child.pending)
-    turn.quietRuns = quiet ? turn.quietRuns + 1 : 0
+    const isQuiet = !turn.did && !turn.children.some((child) => child.pending)
+    turn.quiet = countQuietRuns(turn.quiet, isQuiet, turn.node, event.node)
     turn.did = false
     turn.begunAt = at
     turn.node = event.node

@@ -170,7 +170,10 @@ function* listSizes(judged: Judged): Generator<Rule> {
 function isTooDear(judged: Judged, { least, most }: Bounds): Holds {
   const [rich, poor] = boundTokens(judged, least, most)
   if (rich !== null && rich < least) return 'yes'
-  return poor !== null && poor < most ? 'maybe' : 'no'
+  if (poor !== null && poor < most) return 'maybe'
+  const { grant, used, children } = judged.parent
+  // Prices are not known here; without anything spent there is money (`laws-money.ts` bounds what is reserved).
+  return grant.nanoUsdMax !== undefined && (used > 0 || children.length > 0) ? 'maybe' : 'no'
 }
 
 /** What a call may reserve: at most and at least, by what is known of its caller's spending. Null is no limit. */
