@@ -1,7 +1,7 @@
 /** The agents of a configuration and of code, each with what runs it; and those that doors make. */
+import { hash } from 'node:crypto'
 import type { DrivenAgents } from './adapters/acp/drive.ts'
 import { quirksOf } from './adapters/acp/program.ts'
-import { limitBook, type LimitBook } from './adapters/model/limit-book.ts'
 import { modelDriver, readProvider, type ModelDriverSettings } from './adapters/model/drive.ts'
 import { providerModels, type ProviderModels, type Providers } from './adapters/model/providers.ts'
 import { demoAgent, pacedDemoAgent, pacedModel } from './adapters/scripted/demo-agent.ts'
@@ -16,7 +16,7 @@ import { findNearest } from './model/nearest.ts'
 import type { CountTokens } from './model/text.ts'
 import type { AgentMaker } from './runtime/sessions/agent-book.ts'
 import type { Alarm } from './runtime/kernel/alarm.ts'
-import type { Hindrance, ReportedLimit } from './runtime/kernel/driven-port.ts'
+import type { Hindrance, LimitBook, ReportedLimit, ReportedWindow } from './runtime/kernel/driven-port.ts'
 import type { Agents, Clock, Driver } from './runtime/kernel/ports.ts'
 import type { Prices, PriceUsage } from './runtime/kernel/prices-port.ts'
 
@@ -37,18 +37,40 @@ export function modelSettings(
   alarm: Alarm,
   count: CountTokens,
   prices: Prices | null,
+  limits: LimitBook | null,
 ): ModelSettings {
   const models = providerModels(providers, process.env)
   return {
     clock,
     alarm,
     count,
-    limits: limitBook(clock),
+    ...(limits === null ? {} : { limits: scopeLimits(limits, providers) }),
     usable: () => models.usable(),
     hindrance: (provider) => models.hindrance(provider),
     redact: (text) => models.redact(text),
     ...(prices === null ? {} : { price: priceAgents(prices, models, clock) }),
     model: async (agent) => inCode[agent.name]?.languageModel ?? models.model(agent),
+  }
+}
+
+/** One for all agents of a provider: that of a project may have the name of another's, and an account of its own. */
+function scopeLimits(limits: LimitBook, providers: Providers): NonNullable<ModelSettings['limits']> {
+  // Every answer of a model asks for it, so it is made once for each.
+  const made = new Map<string, string>()
+  const identify = (name: string): string => {
+    const known = made.get(name)
+    if (known !== undefined) return known
+    const settings = hash('sha256', JSON.stringify(providers[name] ?? null), 'hex')
+    const id = `${name} ${settings.slice(0, 12)}`
+    made.set(name, id)
+    return id
+  }
+  return {
+    note: (name, why, leftMs) => limits.note(identify(name), why, leftMs),
+    forget: (name) => limits.forget(identify(name)),
+    find: (name) => limits.find(identify(name)),
+    see: (name, windows) => limits.see(identify(name), windows),
+    windows: (name) => limits.windows(identify(name)),
   }
 }
 
@@ -71,7 +93,7 @@ export function createAgents(
   settings: ModelDriverSettings & Partial<Pick<ModelSettings, 'hindrance'>>,
   scripted: { clock: Clock; count: CountTokens },
   onHost: Driver,
-  driven: Pick<DrivenAgents, 'driver' | 'whyUnavailable' | 'whyUnrestricted'>,
+  driven: Pick<DrivenAgents, 'driver' | 'whyUnavailable' | 'whyUnrestricted' | 'limitOf' | 'windowsOf'>,
 ): Agents {
   const agents = new Map<string, Agent>()
   const drivers = new Map<string, Driver>()
@@ -118,13 +140,13 @@ export function createAgents(
               ),
     )
   }
-  const names = [...agents.keys()]
   return {
     get: (name) => agents.get(name),
-    names: () => names,
+    names: () => [...agents.keys()],
     driver: (agent) => drivers.get(agent.name) ?? onModel,
     isMetered: (agent) => !isDriven(agent) || quirksOf(agent).usage !== 'none',
-    limitOf: (agent) => findLimit(agent, settings.limits),
+    limitOf: (agent) => (isDriven(agent) ? driven.limitOf(agent) : findLimit(agent, settings.limits)),
+    windowsOf: (agent) => (isDriven(agent) ? driven.windowsOf(agent) : findWindows(agent, settings.limits)),
     whyUnrestricted: (agent) => driven.whyUnrestricted(agent),
     whyUnavailable: (agent) =>
       isDriven(agent)
@@ -136,8 +158,11 @@ export function createAgents(
   }
 }
 
-const findLimit = (agent: Agent, limits: LimitBook | undefined): ReportedLimit | null =>
+const findLimit = (agent: Agent, limits: ModelSettings['limits']): ReportedLimit | null =>
   agent.driver === 'model' ? (limits?.find(readProvider(agent)) ?? null) : null
+
+const findWindows = (agent: Agent, limits: ModelSettings['limits']): readonly ReportedWindow[] =>
+  agent.driver === 'model' ? (limits?.windows(readProvider(agent)) ?? []) : []
 
 /** Without `hindrance` nothing is known against any provider. */
 function findMissingKey(

@@ -165,7 +165,7 @@ export function createToolbox({
 
 /** The agents that are driven, with the processes of theirs that are open. */
 export const openDriven = (
-  deps: Pick<DriverDeps, 'launcher' | 'clock' | 'alarm' | 'count' | 'report'> & {
+  deps: Pick<DriverDeps, 'launcher' | 'clock' | 'alarm' | 'count' | 'limits' | 'report'> & {
     options: { dataDir?: string; door?: LauncherOptions['door'] | undefined }
     config: Config | null
     store: OpenStore

@@ -7,6 +7,7 @@ import {
   type ArchivePreview,
 } from './store/archive/archive-log.ts'
 import { checkLog, type LogCheck } from './store/check-log.ts'
+import { damageIn } from './store/file-check.ts'
 import { rebuildLog, type LogRebuild, type RebuildOptions } from './store/rebuild-log.ts'
 import { findAddress } from './store/postgres/address.ts'
 import type { CareOptions } from './store/postgres/care.ts'
@@ -14,6 +15,8 @@ import type { Moved, MoveOptions } from './store/postgres/move-log.ts'
 import type { Watched } from './store/rebuild.ts'
 
 export type LogCare = {
+  /** What SQLite finds wrong with the file in a data directory; null where it finds nothing. */
+  findDamage(directory: string): string | null
   check(file: string, watched?: Watched): Promise<LogCheck>
   rebuild(options: RebuildOptions): Promise<LogRebuild>
   /** The same for a log in PostgreSQL. */
@@ -28,6 +31,7 @@ export type LogCare = {
 
 /** What PostgreSQL needs is loaded where it is used. */
 export const logCare: LogCare = {
+  findDamage: damageIn,
   check: checkLog,
   rebuild: rebuildLog,
   previewArchive: previewLog,

@@ -11,6 +11,7 @@ import { countTokens } from './adapters/tokens/tokenizer.ts'
 import { agentMaker } from './agents.ts'
 import { clusterClock, joinCluster, nodePorts, type OwnNode } from './cluster.ts'
 import type { Config, LoadedConfig } from './config.ts'
+import { limitBook } from './adapters/limits/limit-book.ts'
 import { presentDesk, type Tieline, type TielineOptions } from './line.ts'
 import { presentRuns } from './line-runs.ts'
 import {
@@ -33,6 +34,7 @@ import { findAgent } from './runtime/kernel/projects-port.ts'
 import { isThere } from './runtime/kernel/runtime.ts'
 import { exportFrom, presentLog, replayPorts } from './recorded-log.ts'
 import { openDesks, type Desks } from './runtime/desk/desk.ts'
+import type { LimitBook } from './runtime/kernel/driven-port.ts'
 import { createAlarm, type Alarm } from './runtime/kernel/alarm.ts'
 import { reportTo, tellHealth } from './runtime/kernel/report-faults.ts'
 import type { Runtime } from './runtime/sessions/runtime.ts'
@@ -84,6 +86,7 @@ type Base = {
   clock: Clock
   alarm: Alarm
   hosts: HostHub
+  limits: LimitBook
   warn: (text: string) => void
   report: (fault: unknown) => void
 }
@@ -102,8 +105,9 @@ export async function openLine(options: OpenLineOptions = {}): Promise<OpenLine>
   })
   const warn = (text: string): void => tell(guard.masker.text(text))
   const report = reportTo(warn)
+  const directory = options.dataDir ?? config?.server.dataDir ?? ':memory:'
   const { store, cluster } = await openStore({
-    directory: options.dataDir ?? config?.server.dataDir ?? ':memory:',
+    directory,
     settings: storeSettings(config, options.loaded),
     clock: systemClock,
     cleaner: guard,
@@ -121,6 +125,12 @@ export async function openLine(options: OpenLineOptions = {}): Promise<OpenLine>
       clock,
       alarm: createAlarm(clock, true),
       hosts: hostHub(),
+      limits: limitBook({
+        clock,
+        directory: directory === ':memory:' ? null : directory,
+        clean: (text) => guard.masker.text(text),
+        report,
+      }),
       warn,
       report,
     })
@@ -134,7 +144,7 @@ export async function openLine(options: OpenLineOptions = {}): Promise<OpenLine>
 async function start(base: Base): Promise<OpenLine> {
   const { options, config, store, own, clock, alarm, hosts, warn } = base
   const launcher = openLauncher(options, config, base.report)
-  const { driven, continues } = openDriven({ ...base, launcher, clock, count: countTokens })
+  const { driven, continues } = openDriven({ ...base, launcher, count: countTokens })
   const hidden = listOwnDirectories(options.dataDir ?? config?.server.dataDir, config)
   const projects = startProjects(base, { driven, launcher }, hidden, () => runtime.running.size > 0)
   const book = await loadBook(base, projects)
@@ -186,7 +196,7 @@ async function start(base: Base): Promise<OpenLine> {
     leave()
     await stop()
     alarm.stop()
-    for (const part of [driven, projects, launcher, schemas, store]) await part.close()
+    for (const part of [driven, projects, launcher, schemas, base.limits, store]) await part.close()
   }
   return {
     ...presentDesk(desks.as({ client: { name: 'program', cwd } }), log),
@@ -204,7 +214,7 @@ async function start(base: Base): Promise<OpenLine> {
 
 /** The user's own agents and those of projects. Without `projects` the directories of sessions do not matter. */
 function startProjects(
-  { options, loaded, store, clock, alarm, hosts, warn }: Base,
+  { options, loaded, store, clock, alarm, hosts, limits, warn }: Base,
   { driven, launcher }: Pick<LayerParts, 'driven' | 'launcher'>,
   hidden: readonly string[],
   isBusy: () => boolean,
@@ -222,6 +232,7 @@ function startProjects(
       count: countTokens,
       launcher,
       driven,
+      limitBook: limits,
       prices: tablePrices(config?.prices),
       onHost: hostDriver({ hub: hosts, clock, inputOf: ({ turn }) => readOpening(store, turn.id) }),
       own: options.tools ?? [],

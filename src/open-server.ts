@@ -8,7 +8,6 @@ import { lettaDoor } from './adapters/letta/serve.ts'
 import { mcpDoor, type McpDoorDeps } from './adapters/mcp/serve.ts'
 import { describePeers, describeUnconfined, startsPrograms } from './adapters/sandbox/describe-open.ts'
 import { demoAgent } from './adapters/scripted/demo-agent.ts'
-import { loadTokenizer } from './adapters/tokens/tokenizer.ts'
 import { loadConfig, type LoadedConfig } from './config.ts'
 import type { TielineOptions } from './line.ts'
 import type { ConfigOptions } from './line-parts.ts'
@@ -27,7 +26,6 @@ import { type HttpLimits } from './server/http-app.ts'
 import { startHttp, type Door, type HttpServer } from './server/http.ts'
 import { mintSessionToken, mintTurnToken } from './server/identity.ts'
 import type { LogSink } from './server/log-sink.ts'
-import { warmPeers } from './server/peers.ts'
 import { openLine, type OpenLine, type OpenLineOptions } from './open-line.ts'
 import { version } from './version.ts'
 import { isRefusal } from './model/refusal.ts'
@@ -36,6 +34,7 @@ import { runNotify } from './views/notify-process.ts'
 import { notifyView, type NotifyView } from './views/notify.ts'
 import { describeUnused } from './trust/describe-reach.ts'
 import { telemetryView } from './views/telemetry.ts'
+import { listHeavy, warmUp } from './warm-up.ts'
 
 export type OpenServerOptions = ServeOptions &
   Pick<ConfigOptions, 'loaded'> &
@@ -69,7 +68,6 @@ type Base = {
 }
 
 const pageDir = join(packageDir, 'web', 'dist')
-const warmUpMs = 250
 
 export async function openServer(options: OpenServerOptions = {}): Promise<OpenServer> {
   const base = await readBase(options)
@@ -108,14 +106,14 @@ export async function openServer(options: OpenServerOptions = {}): Promise<OpenS
   })
   try {
     const notify = openNotify(base, line, () => http?.url ?? '')
-    const watched = watchLine(line, telemetry, mail, notify, () => http?.sockets() ?? 0)
+    const watched = watchLine(line, telemetry, mail, notify, () => http?.sockets() ?? 0, dataDir)
     http = await listen(base, line, watched)
     const opened = http
     const forget = await announce(dataDir, opened.url, base.auth, loaded)
     listening.resolve()
     const leaving = new AbortController()
     const codex = joinCodex(base, line)
-    void warmUp(leaving.signal)
+    void warmUp(listHeavy(line.book, loaded.config.providers, process.env), systemClock, leaving.signal)
     void warnOfOpenings(base, line).catch((fault: unknown) => warn(String(fault)))
     return {
       url: opened.url,
@@ -232,15 +230,6 @@ const joinCodex = ({ options, loaded, warn }: Base, line: OpenLine): { close(): 
         version,
         report: (fault) => warn(`Codex: ${String(fault)}`),
       })
-
-/** Some parts take a moment to load: they are there before they are needed, and delay no first answer. */
-async function warmUp(signal: AbortSignal): Promise<void> {
-  await systemClock
-    .sleep(warmUpMs, signal)
-    .then(() => Promise.all([loadTokenizer(), warmPeers()]))
-    .then(() => import('./adapters/mcp/mcp-handler.ts'))
-    .catch(() => undefined)
-}
 
 /** Says what an agent's programs could do here that they should not; it takes a moment to find out. */
 async function warnOfOpenings({ auth, loaded, warn }: Base, line: OpenLine): Promise<void> {

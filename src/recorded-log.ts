@@ -105,6 +105,7 @@ export async function openLogWith(options: OwnLogOptions): Promise<OpenedLog> {
       createAlarm(systemClock),
       count,
       null,
+      null,
     )
     return replayPorts(
       store,
@@ -137,6 +138,8 @@ const notDriven: Parameters<typeof createAgents>[5] = {
   driver: { run: () => Promise.reject(new Error('a replay drives no agent')) },
   whyUnavailable: () => null,
   whyUnrestricted: () => null,
+  limitOf: () => null,
+  windowsOf: () => [],
 }
 
 /** A recorded run as a file, made in slices, between which others run. */
@@ -257,6 +260,7 @@ const openReplayed = (options: LogOptions, { base }: LoadedConfig, count: CountT
       count,
       launcher: nothingStarts,
       prices: null,
+      limitBook: null,
       driven: notDriven,
       onHost: onNobody(),
       own: options.tools ?? [],

@@ -1,14 +1,17 @@
 /** What a server derives from the log while it runs. */
 import { priceTable } from './runtime/kernel/prices-port.ts'
-import { systemClock, watchLoopLag } from './runtime/kernel/system-clock.ts'
+import { systemClock, wakeLater, watchLoopLag } from './runtime/kernel/system-clock.ts'
 import type { OpenLine } from './open-line.ts'
 import { version } from './version.ts'
 import type { MailView } from './views/mail-view.ts'
 import { metricsView } from './views/metrics.ts'
 import type { NotifyView } from './views/notify.ts'
 import type { TelemetryView } from './views/telemetry.ts'
+import { totalsFile } from './views/totals-file.ts'
 import { totalsView } from './views/totals.ts'
 import type { Numbers } from './wire/server.ts'
+
+const countAfterMs = 2000
 
 /** Feeds the events of a line to its views: traces, mail as files, notifications, metrics and totals. */
 export function watchLine(
@@ -17,6 +20,7 @@ export function watchLine(
   mail: MailView | null,
   notify: NotifyView | null,
   webSockets: () => number,
+  dataDir: string,
 ) {
   const lag = watchLoopLag()
   const { log } = line.desks.as({})
@@ -47,9 +51,12 @@ export function watchLine(
   const totals = totalsView({
     clock: systemClock,
     store: line.store,
+    file: totalsFile(dataDir, line.store),
     log,
     report: (fault) => process.emitWarning(fault instanceof Error ? fault : String(fault)),
   })
+  // Counted before somebody asks, once the server has answered its first requests.
+  const forget = wakeLater(countAfterMs, () => void totals.begun())
   return {
     metrics,
     async numbers(since: number | null): Promise<Numbers> {
@@ -60,7 +67,8 @@ export function watchLine(
     },
     async close() {
       unfollow()
-      totals.close()
+      forget()
+      await totals.close()
       lag.stop()
       await telemetry?.close()
       await mail?.close()

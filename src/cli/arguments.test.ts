@@ -63,6 +63,7 @@ describe('a mistake says what would have been right', () => {
       '"words" is one word too many for run; put quotes around a text of several words.',
     ],
     [['demo', 'x'], '"x" is one word too many for demo.'],
+    [['chat', 'coder'], '"coder" is one word too many for chat; an agent is named with --agent coder.'],
     [
       ['demo', '--server', 'http://x'],
       '--server means nothing to demo: the demo has a server, a configuration and a directory of its own.',

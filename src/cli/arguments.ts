@@ -87,6 +87,11 @@ function checkWords(words: readonly string[], command: Command): string | null {
   if (missing !== undefined && !missing.startsWith('[')) return `${command.name} needs ${missing}.`
   const extra = words[command.words.length]
   if (extra === undefined) return null
-  const advice = command.words.length > 0 ? '; put quotes around a text of several words' : ''
+  const advice =
+    command.words.length > 0
+      ? '; put quotes around a text of several words'
+      : command.flags['agent'] === undefined
+        ? ''
+        : `; an agent is named with --agent ${extra}`
   return `"${extra}" is one word too many for ${command.name}${advice}.`
 }

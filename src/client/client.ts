@@ -129,8 +129,12 @@ export type SessionRoutes = {
   state(id: string, once?: Once): Promise<SessionState>
   /** Until it is idle, or the time is over. */
   wait(id: string, ask?: { timeoutMs?: number }, once?: Once): Promise<SessionState>
-  /** The running turn; `all` also cancels queued ones, `turn` only that one. */
-  cancel(id: string, ask?: { all?: boolean; turn?: string }, once?: Once): Promise<Cancelled>
+  /** The running turn; `all` also cancels queued ones, `turn` only that one. `timedOut` says why. */
+  cancel(
+    id: string,
+    ask?: { all?: boolean; turn?: string; timedOut?: boolean },
+    once?: Once,
+  ): Promise<Cancelled>
   fork(id: string, ask?: { back?: number; messageId?: string }, once?: Once): Promise<ForkedSession>
   adopt(id: string, parent: string | null, once?: Once): Promise<Session>
   /** What a session of a connected program is to be told of its mail now. */

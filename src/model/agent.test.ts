@@ -159,3 +159,13 @@ test.each([
 ])('%s calls accordingly', (_who, from, to, may) => {
   expect(mayCallAgent(from, to)).toBe(may)
 })
+
+test('an agent has one to eight that do its work in its place, each with a name', () => {
+  const fallback = (names: readonly string[]): boolean =>
+    Agent.safeParse({ name: 'a', fallback: names }).success
+  expect(fallback(['reviewer'])).toBe(true)
+  expect(fallback(Array.from({ length: 8 }, (_, at) => `agent-${at}`))).toBe(true)
+  expect(fallback(Array.from({ length: 9 }, (_, at) => `agent-${at}`))).toBe(false)
+  expect(fallback([])).toBe(false)
+  expect(fallback([''])).toBe(false)
+})

@@ -172,3 +172,32 @@ test('a bound is named by the key at the top that holds what exceeds it, cut to 
     expected: 'at most 2 levels of nesting',
   })
 })
+
+const deep = '['.repeat(101)
+const tooDeep = { code: 'bad_input', given: 'JSON with more than 100 levels' }
+
+test.each([
+  ['after lists that have ended', `[${'[],'.repeat(200)}${deep}`],
+  ['after an empty text', `["",${deep}`],
+  ['after a quote in a text', `["\\"",${deep}`],
+  ['after a backslash at the end of a text', `["\\\\",${deep}`],
+])('a level too many is found %s', (_where, text) => {
+  expect(parseJson(text, 'input')).toMatchObject({ ...tooDeep, field: 'input' })
+})
+
+test('a text in a list is not the name of what is too deep, also where there are objects in it', () => {
+  expect(parseJson(`["first", {"a": 1}, ${deep}`, 'input')).toMatchObject({ ...tooDeep, field: 'input' })
+})
+
+test('digits and blanks are no fields', () => {
+  const limits = { ...inletLimits, fieldsMax: 3 }
+  expect(parseJson(`[${'1'.repeat(50)}, ${' '.repeat(50)} 2]`, 'input', limits)).toHaveProperty('value')
+})
+
+test('an object inside of another with too many fields is named by the key that it stands under', () => {
+  const limits = { ...inletLimits, fieldsMax: 3 }
+  expect(parseJson('{"outer": {"a": 1, "b": 2, "c": 3, "d": 4}}', 'input', limits)).toMatchObject({
+    field: 'outer',
+  })
+  expect(parseJson('{"a": 1, "b": 2, "c": 3, "d": 4}', 'input', limits)).toMatchObject({ field: 'input' })
+})

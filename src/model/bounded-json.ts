@@ -106,7 +106,7 @@ export function findExcess(
       depth -= 1
     } else if (unit === comma) {
       values += 1
-    } else if (unit === colon && (fields[depth] = (fields[depth] ?? 0) + 1) > fieldsMax) {
+    } else if (unit === colon && (fields[depth] = (fields[depth] as number) + 1) > fieldsMax) {
       return excess(
         depth > 1 ? named(text, field, key) : field,
         `an object with more than ${fieldsMax} fields`,

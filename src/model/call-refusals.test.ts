@@ -222,3 +222,48 @@ test('a callee ends a little before its caller, in whole milliseconds', () => {
     one.world.now + 10,
   )
 })
+
+test('money: a day that is used up, an agent that may spend nothing, and half of what is left', () => {
+  const dollar = 1_000_000_000
+  const day = { of: 'server', max: dollar, used: dollar } as const
+  expect(refusal({ ...one, world: { ...one.world, day } })).toMatchObject({
+    code: 'budget_exhausted',
+    usd: { day: 'server' },
+  })
+  expect(refusal(withRequest(one, { targetAgent: agent({ limits: { maxUsd: 0 } }) }))).toMatchObject({
+    code: 'budget_exhausted',
+    usd: { max: 0, used: 0 },
+  })
+  expect(granted(withGrant(one, { nanoUsdMax: 4 * dollar })).grant.nanoUsdMax).toBe(2 * dollar)
+})
+
+test('a client asks for one thing, which may use all of the tokens and the money of its flow', () => {
+  const { session } = one.facts.caller
+  const caller = { ...one.facts.caller, session: { ...session, kind: 'external' as const } }
+  const client = withFacts(withRequest(one, { maxTokens: undefined }), { caller })
+  const { grant } = granted(withGrant(client, { tokensMax: 4000, nanoUsdMax: 4_000_000_000 }))
+  expect([grant.tokensMax, grant.nanoUsdMax]).toEqual([1000, 4_000_000_000])
+})
+
+test('an agent that may do more rounds than is usual does them', () => {
+  const usual = iterations({})
+  expect(iterations({ targetAgent: agent({ limits: { maxIterations: usual + 1 } }) })).toBe(usual + 1)
+})
+
+test('a session that is named and runs here is called', () => {
+  expect(granted(withRequest(one, { bySession: true })).grant.agent).toBe('target')
+})
+
+test('only the last of a path calls itself; all others on it are a ring', () => {
+  const path = [
+    { session: 'ses_root', agent: 'root' },
+    { session: 'ses_middle', agent: 'target' },
+    { session: 'ses_caller', agent: 'caller' },
+  ] as const
+  expect(refusal(withGrant(one, { path: [...path] }))).toMatchObject({ code: 'call_cycle' })
+})
+
+test('the agent that the configuration knows is named, where it is not allowed', () => {
+  const given = withRequest(one, { targetName: 'TARGET' })
+  expect(refusal(withAgent(given, { mayCall: ['somebody'] }))).toMatchObject({ what: 'call target' })
+})

@@ -41,6 +41,7 @@ import { callMsMax } from './time-limits.ts'
 import type { UntrustedProject } from './untrusted.ts'
 import { byteLength } from './text.ts'
 import { leastMoney, reserveMoney } from './money-budget.ts'
+import { reserveTokens } from './token-budget.ts'
 
 export type OpenRequest = {
   tool: 'sub_agent' | 'subagent' | 'call_agent'
@@ -248,7 +249,7 @@ function bounds(request: OpenRequest, facts: OpenFacts, { limits, now }: OpenWor
 /** R7: everything of the callee lies within its caller's. */
 function grantCall(
   request: OpenRequest,
-  { caller: { turn } }: OpenFacts,
+  { caller: { session, turn } }: OpenFacts,
   { limits, now }: OpenWorld,
 ): OpenDecision {
   const target = request.targetAgent as Agent
@@ -256,9 +257,10 @@ function grantCall(
   const left =
     turn.grant.tokensMax === null ? null : turn.grant.tokensMax - turn.tokensUsed - turn.tokensBelow
   const needed = Math.max(1, contextTokens)
-  const tokensMax = reserve(request.maxTokens ?? target.limits.maxTokens, left, needed)
+  const isAlone = session.kind === 'external'
+  const tokensMax = reserveTokens(request.maxTokens ?? target.limits.maxTokens, left, needed, isAlone)
   if (tokensMax !== null && tokensMax < needed) return { code: 'budget_exhausted', needed, left: tokensMax }
-  const money = reserveMoney(turn, leastMoney(request.maxUsd, target.limits.maxUsd))
+  const money = reserveMoney(turn, leastMoney(request.maxUsd, target.limits.maxUsd), isAlone)
   if (isRefusal(money)) return money
   const leftMs = callerDeadline(turn) - now
   const msMax = callMsMax(request.tool, target, limits)
@@ -280,12 +282,6 @@ function grantCall(
     maxIterations: iterations(request, target),
   }
   return { grant, deadline: now + Math.max(0, timeoutMs), boundBy }
-}
-
-/** What a call holds of its caller's budget: by default half of what is left, so that siblings can run too. */
-function reserve(wanted: number | undefined, left: number | null, needed: number): number | null {
-  if (left === null) return wanted ?? null
-  return Math.max(0, Math.min(left, wanted ?? Math.max(Math.ceil(left / 2), needed)))
 }
 
 function iterations(request: OpenRequest, target: Agent): number {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import {
+  isBelieved,
   nameBare,
   nameClientProgram,
   nameClientSession,
@@ -183,4 +184,31 @@ test('ten candidates are named', () => {
     candidates: many.slice(0, 10).map(({ cwd }) => `codex@${cwd}`),
   })
   expect(pickAddress('codex@n1', { client: 'codex', dir: 'n9' }, many, false)).toEqual(many[9])
+})
+
+describe('A4: a client is believed', () => {
+  test('in the directory of its process and below, and nowhere else', () => {
+    expect(isBelieved('/work/a', '/work/a')).toBe(true)
+    expect(isBelieved('/work/a/b', '/work/a')).toBe(true)
+    expect(isBelieved('/work/ab', '/work/a')).toBe(false)
+    expect(isBelieved('/work', '/work/a')).toBe(false)
+    expect(isBelieved('/other/work/a', '/work/a')).toBe(false)
+    expect(isBelieved('/work/a', '/')).toBe(true)
+  })
+
+  test('wherever it says that it works, where nobody can see that', () => {
+    expect(isBelieved('/work/a', null)).toBe(true)
+  })
+})
+
+test('a client may have a name of one letter', () => {
+  expect(splitAddress('a@b')).toEqual({ client: 'a', dir: 'b' })
+})
+
+test('A3: the whole name of a program wins over others that contain it', () => {
+  const dir = '/home/me/api'
+  expect(openAddress({ client: 'claude-code', dir }, [row('claude-code-two', dir)])).toEqual({
+    client: 'claude-code',
+    dir,
+  })
 })

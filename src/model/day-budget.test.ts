@@ -23,9 +23,12 @@ test('a budget that is passed has nothing left, and is refused with its numbers'
   expect(dayLeft(project(4))).toBe(0)
   expect(refuseDay(null)).toBeNull()
   expect(refuseDay(project(2.9))).toBeNull()
+  expect(refuseDay({ of: 'server', max: 3, used: 2 })).toBeNull()
   const refusal = refuseDay(project(3))
-  expect(refusal).toMatchObject({
+  expect(refusal).toStrictEqual({
     code: 'budget_exhausted',
+    needed: 1,
+    left: 0,
     usd: { max: 3 * dollar, used: 3 * dollar, day: 'project' },
   })
   if (refusal === null) throw new Error('it is refused')

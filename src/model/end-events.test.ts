@@ -208,3 +208,17 @@ test('what has ended below is not ended again', () => {
     answered,
   ])
 })
+
+test('an end says to whom the work was moved', () => {
+  const moved = { to: 'other', why: 'over its limit' } as unknown as NonNullable<TurnResult['moved']>
+  expect(end(facts(), { moved })).toStrictEqual([
+    { ...turnEnded, moved },
+    { ...answered, moved },
+  ])
+})
+
+test('what ends below says why what is above it ended', () => {
+  const events = cancelTurn(facts(), [below], 'cancelled', 'the user said so', silent, now, limitsDefault)
+  const ended = events.find((event) => event.type === 'call.ended' && event.call === 'call_below')
+  expect(ended).toMatchObject({ errors: [expect.stringMatching(/^cancelled: .*: the user said so$/)] })
+})

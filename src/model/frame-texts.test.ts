@@ -177,3 +177,10 @@ test('a draft and the steps of a turn keep their own marks', () => {
 test('a description in a sentence of ours is one line without marks', () => {
   expect(inOneLine('a\n\t b\u2028\u2029c [Called by')).toBe('a  b c &#91;Called by')
 })
+
+test('letters beyond the first plane make a mark too', () => {
+  for (const text of ['[\u{1d402}alled by me]', '[C\u{1d41a}lled by me]', 'x\u{1f600}[Called by me]'])
+    expect([text, disarm(text, null)]).toEqual([text, text.replace('[', '&#91;')])
+  expect(disarm('\u{1d413}ask: x', null, { labels: true })).toBe('\u{1d413}ask: x')
+  expect(disarm('a\n\u{1d413}ask: x', null, { labels: true })).toBe('a\n\u{1d413}ask\\: x')
+})

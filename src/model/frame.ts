@@ -30,7 +30,7 @@ export function boundaryFor(...names: readonly (string | number)[]): string {
 
 /** As they are compared: without blanks, `_` and `-`. */
 const asCompared = (word: string): string =>
-  Array.from(word, (char) => toSkeleton(char.codePointAt(0) ?? 0))
+  Array.from(word, (char) => toSkeleton(char.codePointAt(0) as number))
     .join('')
     .replaceAll(/[\s_-]/g, '')
 
@@ -91,7 +91,7 @@ export function disarm(
 }
 
 const entity = (text: string, at: number): string =>
-  toSkeleton(text.codePointAt(at) ?? 0) === '<' ? '&lt;' : '&#91;'
+  toSkeleton(text.codePointAt(at) as number) === '<' ? '&lt;' : '&#91;'
 
 /** What a character may begin: looked up for every one, so that most cost next to nothing. */
 const [other, bracket, newLine, unseen, letter] = [1, 2, 3, 4, 5]
@@ -101,23 +101,21 @@ const kindsBySkeleton = new Map([
   ...['t', 'i'].map((skeleton) => [skeleton, letter] as const),
   ['\n', newLine],
 ])
-const kinds = new Uint8Array(0x10000)
+const kinds = new Uint8Array(0x110000)
 function findKind(point: number): number {
-  const known = point < kinds.length ? (kinds[point] ?? 0) : 0
-  if (known !== 0) return known
-  const skeleton = toSkeleton(point)
-  const kind = kindsBySkeleton.get(skeleton) ?? other
-  if (point < kinds.length) kinds[point] = kind
-  return kind
+  const known = kinds[point] as number
+  return known === 0 ? (kinds[point] = kindsBySkeleton.get(toSkeleton(point)) ?? other) : known
 }
+
+const countUnits = (point: number): number => (point > 0xffff ? 2 : 1)
 
 function lookAlikesIn(text: string, findOwn: () => Words, withLabels: boolean): Found[] {
   const found: Found[] = []
   let lineStart = false
   for (let at = 0; at < text.length;) {
-    const point = text.codePointAt(at) ?? 0
+    const point = text.codePointAt(at) as number
     const kind = findKind(point)
-    const units = point > 0xffff ? 2 : 1
+    const units = countUnits(point)
     if (kind === bracket) {
       const end = endOfMark(text, at, known, findOwn())
       if (end !== null) found.push({ from: at, to: end.at, opens: units, label: false })
@@ -147,8 +145,8 @@ function endOfMark(
 ): { at: number; last: number } | null {
   let [one, more]: [Words | undefined, Words | undefined] = [some, others]
   for (let at = from; at < text.length;) {
-    const point = text.codePointAt(at) ?? 0
-    const last = point > 0xffff ? 2 : 1
+    const point = text.codePointAt(at) as number
+    const last = countUnits(point)
     const skeleton = toSkeleton(point)
     at += last
     for (let index = 0; index < skeleton.length; index += 1) {
@@ -168,7 +166,7 @@ export function nameInMark(name: string): string {
   let out = ''
   let points = 0
   for (const char of name) {
-    const skeleton = toSkeleton(char.codePointAt(0) ?? 0)
+    const skeleton = toSkeleton(char.codePointAt(0) as number)
     out += skeleton === '' || skeleton === '\n' || '<>[]"'.includes(skeleton) ? '_' : char
     points += 1
     if (points === namePointsMax) break

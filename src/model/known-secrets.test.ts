@@ -57,6 +57,15 @@ describe('a secret that is known is found', () => {
   test('of two at one place, all that either covers', () => {
     expect(findAll(['abcdef12345', 'abcdef12345xyz'], 'abcdef12345xyz')).toContain('0-14 abcdef12345xyz')
     expect(findAll(['abcdefgh-1', 'xxabcdefgh-1'], 'xxabcdefgh-1')).toContain('0-12 xxabcdefgh-1')
+    const [short, longer] = ['abcdefgh-1234567890xyz', 'abcdefgh-1234567890xyzw']
+    expect(findAll([longer, short], `${longer} x`)[0]).toBe(`0-23 ${longer}`)
+    const [tail, whole] = ['bcdefgh-1234567890xyzw', 'abcdefgh-1234567890xyzw']
+    const hash = 'yzw'.split('').reduce((before, one) => nextHash(before, one.charCodeAt(0)), 0)
+    for (const values of [
+      [tail, whole],
+      [whole, tail],
+    ])
+      expect(knownSecrets(values).find(`x ${whole}`, 24, hash)).toEqual({ start: 2, end: 25 })
   })
 
   test('with half of a pair of units in it', () => {
@@ -78,4 +87,17 @@ test('a place where only the hash fits finds nothing', () => {
   expect(known.hashes[hash]).toBe(1)
   expect(known.find(text, text.length - 1, hash)).toBeNull()
   expect(known.find('-1', 1, hash)).toBeNull()
+})
+
+test('of a secret with an odd number of characters the larger half must be there', () => {
+  const secret = 'abcdefghijklmnopqrstuvwxyz7'
+  expect(findAll([secret], `x ${secret.slice(0, 13)} y`)).toEqual([])
+  expect(findAll([secret], `x ${secret.slice(0, 14)} y`)).toEqual(['2-16 abcdefghijklmn'])
+  expect(findAll([secret], `x ${secret.slice(-13)} y`)).toEqual([])
+})
+
+test('two secrets whose pieces end alike are both found', () => {
+  const [one, other] = ['one-secret-xyz-and-its-end-1', 'two-secret-xyz-and-more-of-2']
+  expect(findAll([one, other], `${one.slice(0, 14)}!`)).toEqual([`0-14 ${one.slice(0, 14)}`])
+  expect(findAll([one, other], `${other.slice(0, 14)}!`)).toEqual([`0-14 ${other.slice(0, 14)}`])
 })

@@ -12,7 +12,9 @@ export const hashMax = 4095
 /** Depends on the lower halves of the last three characters only. */
 export const nextHash = (hash: number, code: number): number => ((hash << 4) ^ (code & 255)) & hashMax
 
-type Piece = { text: string; secret: string; isTail: boolean }
+/** Where the whole of `secret` is, or as much of it as is there, of which a piece lies between two places. */
+type Extend = (text: string, secret: string, start: number, end: number) => Found
+type Piece = { text: string; secret: string; extend: Extend }
 
 export type KnownSecrets = {
   /** Which hashes are worth a look. */
@@ -26,8 +28,8 @@ export function knownSecrets(values: readonly string[]): KnownSecrets {
   for (const secret of new Set(values.filter(isWorthHiding).flatMap(listForms))) {
     const length = Math.max(partMin, Math.ceil(secret.length / 2))
     for (const piece of [
-      { text: secret.slice(0, length), secret, isTail: false },
-      { text: secret.slice(-length), secret, isTail: true },
+      { text: secret.slice(0, length), secret, extend: forwards },
+      { text: secret.slice(-length), secret, extend: backwards },
     ]) {
       const hash = hashEnd(piece.text)
       pieces.set(hash, [...(pieces.get(hash) ?? []), piece])
@@ -42,9 +44,7 @@ export function knownSecrets(values: readonly string[]): KnownSecrets {
       for (const piece of pieces.get(hash) ?? []) {
         const start = at + 1 - piece.text.length
         if (start < 0 || !text.startsWith(piece.text, start)) continue
-        const whole = piece.isTail
-          ? backwards(text, piece, start, at + 1)
-          : forwards(text, piece, start, at + 1)
+        const whole = piece.extend(text, piece.secret, start, at + 1)
         found =
           found === null
             ? whole
@@ -65,24 +65,15 @@ const listForms = (value: string): string[] => [
 const hashEnd = (text: string): number =>
   [3, 2, 1].reduce((hash, back) => nextHash(hash, text.charCodeAt(text.length - back)), 0)
 
-function forwards(text: string, { secret }: Piece, start: number, from: number): Found {
+// Beyond either end there is no character, which equals nothing.
+const forwards: Extend = (text, secret, start, from) => {
   let end = from
-  while (
-    end < text.length &&
-    end - start < secret.length &&
-    text.charCodeAt(end) === secret.charCodeAt(end - start)
-  )
-    end += 1
+  while (text.charCodeAt(end) === secret.charCodeAt(end - start)) end += 1
   return { start, end }
 }
 
-function backwards(text: string, { secret }: Piece, from: number, end: number): Found {
+const backwards: Extend = (text, secret, from, end) => {
   let start = from
-  while (
-    start > 0 &&
-    end - start < secret.length &&
-    text.charCodeAt(start - 1) === secret.charCodeAt(secret.length - (end - start) - 1)
-  )
-    start -= 1
+  while (text.charCodeAt(start - 1) === secret.charCodeAt(secret.length - (end - start) - 1)) start -= 1
   return { start, end }
 }

@@ -156,3 +156,12 @@ test('a text on record is the same as one that was given if only its secrets are
   ] as const)
     expect(isSameButMarks(recorded, given)).toBe(false)
 })
+
+test('a field whose name is longer than any name is no named one', () => {
+  const [name, longer] = [`${'x'.repeat(122)}_token`, `${'x'.repeat(123)}_token`]
+  const masker = createMasker([])
+  for (const _again of [1, 2]) {
+    expect(masker.value({ [name]: 'open sesame' })).toEqual({ [name]: '[redacted]' })
+    expect(masker.value({ [longer]: 'open sesame' })).toEqual({ [longer]: 'open sesame' })
+  }
+})

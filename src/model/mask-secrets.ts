@@ -7,6 +7,7 @@
 import type { Found } from './secret-probes.ts'
 import { scanSliceUnits, secretScan, textMin, type Places, type Scan } from './secret-scan.ts'
 import { isMark, secretMark } from './secret-mark.ts'
+import { remembered } from './remembered.ts'
 import { isOwnId, isSecretField, nameMax } from './secret-shapes.ts'
 
 export type Masker = {
@@ -64,14 +65,9 @@ export function createMasker(
   { strict = false, onSecret }: MaskOptions = {},
 ): Masker {
   const scan = secretScan(values, strict)
-  const names = new Map<string, boolean>()
-  const isNamed = (name: string): boolean => {
-    const known = names.get(name)
-    if (known !== undefined) return known
-    const isSecret = isSecretField(name)
-    if (names.size < namesMax && name.length <= nameMax) names.set(name, isSecret)
-    return isSecret
-  }
+  const isShortNamed = remembered(isSecretField, namesMax)
+  // Longer ones are no names, and are not kept.
+  const isNamed = (name: string): boolean => name.length <= nameMax && isShortNamed(name)
   const placesIn = (text: string, look: Looking): Places => {
     const known = look.known?.places.get(text)
     if (known !== undefined) return known

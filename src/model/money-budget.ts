@@ -20,14 +20,16 @@ export function leastMoney(...limits: readonly (number | undefined)[]): number |
 
 /**
  * What a callee may spend: what was asked for within what is left, and otherwise half of what is left, so that
- * siblings can run too. Nothing is refused here for being little: what a request will cost is not known yet.
+ * siblings can run too. `isAlone`: it has none, and may spend all of it. Nothing is refused here for being little:
+ * what a request will cost is not known yet.
  */
-export function reserveMoney(turn: Spender, wanted: number | null): MoneyGrant | Refusal {
+export function reserveMoney(turn: Spender, wanted: number | null, isAlone = false): MoneyGrant | Refusal {
   const left = moneyLeft(turn)
   const max = turn.grant.nanoUsdMax ?? 0
   if (wanted === 0) return refuseMoney(0, 0)
   if (left === null) return grantMoney(wanted)
-  return left === 0 ? refuseMoney(max, max) : grantMoney(Math.min(left, wanted ?? Math.ceil(left / 2)))
+  const share = isAlone ? left : Math.ceil(left / 2)
+  return left === 0 ? refuseMoney(max, max) : grantMoney(Math.min(left, wanted ?? share))
 }
 
 /** A part of a grant. */

@@ -44,3 +44,9 @@ test('of names that are as near, the first is offered, and of long ones only the
     `the nearest known one is "${'x'.repeat(99)}az"`,
   )
 })
+
+test('of a known name only the beginning is compared', () => {
+  expect(findNearest('x'.repeat(100), ['x'.repeat(300)])).toBe(
+    `the nearest known one is "${'x'.repeat(300)}"`,
+  )
+})

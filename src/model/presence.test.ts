@@ -76,3 +76,9 @@ test('P2: an idle session whose waiter has not gone is there, however long it wa
     wakeable: true,
   })
 })
+
+test('P2: what counts is how long ago it was, not the time of day', () => {
+  const now = 1_800_000_000_000
+  expect(judgePresence(true, sign({ heardAt: now - 1000, leftAt: now - 5000 }), now).state).toBe('idle')
+  expect(judgePresence(true, sign({ heardAt: now - 1000, leftAt: now - 11_000 }), now).state).toBe('away')
+})

@@ -46,6 +46,6 @@ export function judgePresence(
 /** Words for a person: `2h`, `90m`, `1d`. Null where it is none. */
 export function parseSpan(text: string): Millis | null {
   const found = /^(\d{1,6})\s?(s|m|h|d)$/.exec(text.trim())
-  return found === null ? null : Number(found[1]) * (unitMs[found[2] ?? ''] ?? 0)
+  return found === null ? null : Number(found[1]) * unitMs[found[2] as keyof typeof unitMs]
 }
-const unitMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const

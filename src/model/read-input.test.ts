@@ -103,6 +103,14 @@ test('null for a field that is needed is a field that is missing', () => {
   expect(explain(refusalFor({ task: null }))).toMatch(/^task is missing: it must be a text\./)
 })
 
+test('null for everything, and null in a list, are what they are', () => {
+  expect(readInput(z.nullable(z.number()), null)).toEqual({ data: null })
+  expect(readInput(Input, null)).toMatchObject({ code: 'bad_input', field: 'input' })
+  const List = z.array(z.strictObject({ a: z.number().optional(), b: z.number() }))
+  expect(readInput(List, [{ a: null, b: 1 }, { b: 2 }])).toEqual({ data: [{ b: 1 }, { b: 2 }] })
+  expect(readInput(List, [null])).toMatchObject({ code: 'bad_input', field: '0' })
+})
+
 test('null where the schema takes it stays', () => {
   const Nullable = z.strictObject({ parent: z.string().nullish() })
   expect(readInput(Nullable, { parent: null })).toEqual({ data: { parent: null } })
@@ -125,4 +133,14 @@ test('a field that is missing because it was misspelt is answered with what was 
     field: 'agent_name',
     given: 'nothing',
   })
+})
+
+test('a field that is there and wrong is not taken for one that was misspelt', () => {
+  const schema = z.strictObject({ timeout: z.number(), name: z.string().optional() })
+  expect(readInput(schema, { timeout: 'x', timeot: 1 })).toMatchObject({ field: 'timeout', given: '"x"' })
+})
+
+test('a field that is missing is not told by what was misspelt at another level', () => {
+  const schema = z.strictObject({ name: z.string().optional(), inner: z.strictObject({ name: z.string() }) })
+  expect(readInput(schema, { nam: 'x', inner: {} })).toMatchObject({ field: 'inner.name', given: 'nothing' })
 })

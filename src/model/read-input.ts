@@ -16,7 +16,7 @@ export function readInput<Schema extends z.ZodType>(
   const parsed = schema.safeParse(given)
   if (parsed.success) return { data: parsed.data }
   const lean = withoutNulls(given, parsed.error)
-  const again = lean === given ? parsed : schema.safeParse(lean)
+  const again = schema.safeParse(lean)
   return again.success ? { data: again.data } : describeProblem(again.error, lean, schema, prefix)
 }
 
@@ -28,22 +28,19 @@ export async function readInputAsync<Schema extends z.ZodType>(
   const parsed = await schema.safeParseAsync(given)
   if (parsed.success) return { data: parsed.data }
   const lean = withoutNulls(given, parsed.error)
-  const again = lean === given ? parsed : await schema.safeParseAsync(lean)
+  const again = await schema.safeParseAsync(lean)
   return again.success ? { data: again.data } : describeProblem(again.error, lean, schema, '')
 }
 
 /** Only where a null was found wrong: a schema may well take one. */
 function withoutNulls(given: unknown, error: z.ZodError): unknown {
-  const paths = error.issues.flatMap(({ path }) =>
-    path.length > 0 && valueAt(given, path) === null ? [path] : [],
-  )
+  const paths = error.issues.map(({ path }) => path).filter((path) => valueAt(given, path) === null)
   return paths.reduce(removeAt, given)
 }
 
+/** An item of a list cannot be left out, and what is no holder has no fields. */
 function removeAt(value: unknown, [first, ...rest]: readonly PropertyKey[]): unknown {
-  if (first === undefined) return value
-  if (Array.isArray(value))
-    return rest.length === 0 ? value : value.map((one, at) => (at === first ? removeAt(one, rest) : one))
+  if (Array.isArray(value)) return value.map((one, at) => (at === first ? removeAt(one, rest) : one))
   if (!isRecord(value)) return value
   const { [String(first)]: inner, ...others } = value
   return rest.length === 0 ? others : { ...value, [String(first)]: removeAt(inner, rest) }
@@ -51,9 +48,8 @@ function removeAt(value: unknown, [first, ...rest]: readonly PropertyKey[]): unk
 
 function describeProblem(error: z.ZodError, input: unknown, schema: z.ZodType, prefix: string): Refusal {
   const issue = pickIssue(error.issues, input, schema)
-  if (issue === undefined) return badInput(prefix, input, 'something else')
   if (issue.code === 'unrecognized_keys') {
-    const [key = ''] = issue.keys
+    const key = String(issue.keys[0])
     const known = keysAt(schema, issue.path)
     return {
       code: 'bad_input',
@@ -69,19 +65,15 @@ function describeProblem(error: z.ZodError, input: unknown, schema: z.ZodType, p
 /**
  * The first one; but a field that is missing because it was misspelt is told by what was written instead of it.
  */
-function pickIssue(
-  issues: readonly z.core.$ZodIssue[],
-  input: unknown,
-  schema: z.ZodType,
-): z.core.$ZodIssue | undefined {
-  const [first] = issues
-  if (first === undefined || valueAt(input, first.path) !== undefined) return first
-  const missing = String(first.path.at(-1) ?? '')
+function pickIssue(issues: readonly z.core.$ZodIssue[], input: unknown, schema: z.ZodType): z.core.$ZodIssue {
+  const first = issues[0] as z.core.$ZodIssue
+  if (valueAt(input, first.path) !== undefined) return first
+  const missing = String(first.path.at(-1))
   const misspelt = issues.find(
     (issue) =>
       issue.code === 'unrecognized_keys' &&
       issue.path.length === first.path.length - 1 &&
-      findNearest(issue.keys[0] ?? '', keysAt(schema, issue.path)).endsWith(` "${missing}"`),
+      findNearest(String(issue.keys[0]), keysAt(schema, issue.path)).endsWith(` "${missing}"`),
   )
   return misspelt ?? first
 }

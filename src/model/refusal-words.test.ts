@@ -177,6 +177,23 @@ describe('a text that has another form', () => {
         'be spent after midnight UTC, or once a person has raised [limits] dayUsdMax.',
     ],
     [
+      'a little more than a second',
+      { code: 'rate_limited', what: 'calls', perMinute: 120, retryInMs: 1001 },
+      'More than 120 calls a minute in this flow. Try again in 2 s, or do it yourself.',
+    ],
+    [
+      'a configuration with a mistake',
+      { code: 'project_untrusted', agent: 'a', file: '/b/tieline.toml', why: 'it has a mistake: no TOML' },
+      'The agent "a" stands in /b/tieline.toml, which is not used: it has a mistake: no TOML. ' +
+        'Tell the user to correct it; after that it can be called. Go on without it.',
+    ],
+    [
+      'a large disk that fails',
+      { ...samples.store_unavailable, freeBytes: 1e12, retryInMs: 1001 },
+      'Nothing can be recorded now: the disk is full (/data/tieline.db, 1000000.0 MB free). ' +
+        'Free some space on it. Try again in 2 s, with the same key or id.',
+    ],
+    [
       'a disk that nobody knows',
       { ...samples.store_unavailable, freeBytes: null, retryInMs: 1000 },
       'Nothing can be recorded now: the disk is full (/data/tieline.db). Free some space on it. ' +

@@ -86,3 +86,24 @@ test('an agent that is misspelt is answered with the nearest', () => {
     'There is no agent "xyz". Known agents: coder.',
   )
 })
+
+test('a refusal that was sent to us is read with its own words only', () => {
+  const spent = (day: unknown) => ({
+    code: 'budget_exhausted',
+    needed: 1,
+    left: 0,
+    usd: { max: 1, used: 1, day },
+  })
+  expect(Refusal.parse(spent('server'))).toEqual(spent('server'))
+  expect(Refusal.parse(spent('project'))).toEqual(spent('project'))
+  expect(Refusal.safeParse(spent('week')).success).toBe(false)
+  const large = (fixed: unknown) => ({
+    code: 'context_too_large',
+    tokens: 2,
+    tokensMax: 1,
+    parts: { task: 2 },
+    fixed,
+  })
+  expect(Refusal.parse(large(true))).toEqual(large(true))
+  expect(Refusal.safeParse(large(false)).success).toBe(false)
+})

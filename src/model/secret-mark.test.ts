@@ -60,3 +60,20 @@ test('where either side may have marks, one of them must be the other without it
   expect(isAlikeButMarks('use x', 'use [redacted]')).toBe(true)
   expect(isAlikeButMarks('use x', 'use y')).toBe(false)
 })
+
+test('a long piece is found wherever `indexOf` finds it, however much it repeats itself', () => {
+  let seed = 7
+  const draw = (below: number): number => (seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648) % below
+  const drawText = (units: number): string =>
+    Array.from({ length: units }, () => 'aab'[draw(97) % 3]).join('')
+  const wrong: string[] = []
+  for (let round = 0; round < 600; round += 1) {
+    const piece = drawText(16 + draw(6))
+    const around = drawText(30)
+    const text =
+      round % 2 === 0 ? `Q${drawText(draw(20))}${piece}${drawText(3)}` : `Q${around}${piece.slice(1)}x`
+    const expected = text.indexOf(piece, 1) > 0 && text.indexOf(piece, 1) + piece.length < text.length
+    if (isSameButMarks(`[redacted]${piece}[redacted]`, text) !== expected) wrong.push(`${piece} in ${text}`)
+  }
+  expect(wrong).toEqual([])
+})

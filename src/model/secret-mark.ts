@@ -10,7 +10,7 @@ export const markPattern = /\[redacted(?:-\d+)?\]/
 const wholeMark = /^\[redacted(?:-\d+)?\]$/
 const everyMark = /\[redacted(?:-\d+)?\]/g
 
-export const isMark = (text: string): boolean => text.startsWith('[redacted') && wholeMark.test(text)
+export const isMark = (text: string): boolean => wholeMark.test(text)
 
 /**
  * Whether a text that is on record may have been this one before its secrets were masked: equal but for the
@@ -41,12 +41,13 @@ function findPiece(text: string, piece: string, from: number): number {
   if (piece.length < 16) return text.indexOf(piece, from)
   const back = new Int32Array(piece.length)
   for (let at = 1, length = 0; at < piece.length; at += 1) {
-    while (length > 0 && piece.charCodeAt(at) !== piece.charCodeAt(length)) length = back[length - 1] ?? 0
+    while (length > 0 && piece.charCodeAt(at) !== piece.charCodeAt(length))
+      length = back[length - 1] as number
     if (piece.charCodeAt(at) === piece.charCodeAt(length)) length += 1
     back[at] = length
   }
   for (let at = from, length = 0; at < text.length; at += 1) {
-    while (length > 0 && text.charCodeAt(at) !== piece.charCodeAt(length)) length = back[length - 1] ?? 0
+    while (length > 0 && text.charCodeAt(at) !== piece.charCodeAt(length)) length = back[length - 1] as number
     if (text.charCodeAt(at) === piece.charCodeAt(length)) length += 1
     if (length === piece.length) return at - length + 1
   }

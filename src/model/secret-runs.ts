@@ -58,18 +58,21 @@ export type Look = {
   readonly strict: boolean
 }
 
+/** Before every place. */
+const none = -1
+
 /** One alphabet's latest run. */
 export class Run {
   readonly #table: Uint8Array
   readonly #beyond: boolean
-  #number = 0
-  #begin = 0
-  #end = 0
-  #solid = 0
-  #lastDigit = -1
-  #lastLetter = -1
-  #lastChunk = -1
-  #fourthChange = -1
+  #number = none
+  #begin = none
+  #end = none
+  #solid = none
+  #lastDigit = none
+  #lastLetter = none
+  #lastChunk = none
+  #fourthChange = none
 
   constructor(alphabet: Alphabet) {
     this.#table = buildTable(alphabets[alphabet])
@@ -100,8 +103,8 @@ export class Run {
 
   #read(text: string, at: number): void {
     const table = this.#table
-    let [lastDigit, lastLetter, lastChunk, chunk, solid] = [-1, -1, -1, at, at]
-    let [fourth, third, second, latest] = [-1, -1, -1, -1]
+    let [lastDigit, lastLetter, lastChunk, chunk, solid] = [none, none, none, at, at]
+    let [fourth, third, second, latest] = [none, none, none, none]
     let end = at
     for (; end < text.length; end += 1) {
       const code = text.charCodeAt(end)

@@ -1,6 +1,15 @@
 /** Where a scan finds secrets, to the unit: known ones, strict ones, side by side, across slices. */
 import { describe, expect, test } from 'vitest'
-import { scanSliceUnits, secretScan, textMin, type Places } from './secret-scan.ts'
+import { hashMax, nextHash } from './known-secrets.ts'
+import {
+  nextHit,
+  probeTable,
+  rarestPair,
+  scanSliceUnits,
+  secretScan,
+  textMin,
+  type Places,
+} from './secret-scan.ts'
 
 const known = 'known-secret-1'
 const token = `ghp_${'aZ3k9QxW7bT2mR8vY4nL'}`
@@ -123,5 +132,98 @@ describe('a long text in slices', () => {
       expect([at, scan(text)]).toEqual([at, places])
       expect([at, runSlices(text)[0]]).toEqual([at, places])
     }
+  })
+})
+
+test('a known one that is as short as its pieces is found wherever two slices meet', () => {
+  const short = 'plainwords42'
+  const [scanShort, sliced] = [secretScan([short]), secretScan([short])]
+  for (let at = 16_366; at < 16_392; at += 1) {
+    const text = `${' '.repeat(at)}${short}${' '.repeat(40)}`
+    const places = [{ start: at, end: at + 12 }]
+    expect([at, scanShort(text)]).toEqual([at, places])
+    const steps = sliced.inSlices(text)
+    steps.next()
+    expect([at, steps.next().value]).toEqual([at, places])
+  }
+})
+
+test('characters beyond ASCII before a secret do not move it', () => {
+  expect(scan(`é中😀 ${known} ü ${token}`)).toEqual([
+    { start: 5, end: 19 },
+    { start: 22, end: 46 },
+  ])
+})
+
+test('a token with another first character is none', () => {
+  expect(scan(`x ${token.replace('g', 'x')} y`)).toBeNull()
+})
+
+describe('which places are worth a look', () => {
+  const { worth, probes } = probeTable()
+  const encode = (pair: string): number => (pair.charCodeAt(0) << 7) | pair.charCodeAt(1)
+  const kindOf = (pair: string): number => worth[encode(pair)] as number
+  const hitsIn = (text: string, hashes = new Uint8Array(hashMax + 1), from = 0): number[] => {
+    const bytes = Buffer.alloc(scanSliceUnits, '.')
+    bytes.write(text, 'latin1')
+    const hits: number[] = []
+    for (
+      let at = nextHit(bytes, worth, hashes, from, text.length);
+      at < text.length;
+      at = nextHit(bytes, worth, hashes, at + 1, text.length)
+    )
+      hits.push(at)
+    return hits
+  }
+
+  test('each pair has the list of probes that it calls for, and most have none', () => {
+    expect(worth).toHaveLength(128 * 128)
+    expect(probes[0]).toEqual([])
+    expect(['zz', 'th', '  ', 'e,'].map(kindOf)).toEqual([0, 0, 0, 0])
+    // Only a dot, and only a colon, have a list that needs a second look.
+    expect(['a.', 'Z.', '9.', 'x.'].map(kindOf)).toEqual([1, 1, 1, 1])
+    expect(['y:', 'n:', '":', ' :'].map(kindOf)).toEqual([2, 2, 2, 2])
+    const others = ['p_', 'AK', 'yJ', ':/', ':A', 'Q~', '-B', 'y=', '"=', ':=', 'Be', 'k-'].map(kindOf)
+    for (const kind of others) expect(kind).toBeGreaterThan(2)
+    for (const kind of worth) expect(probes.length).toBeGreaterThan(kind)
+    expect(probes.slice(3).every((list) => list.length > 0)).toBe(true)
+    expect(probes[kindOf('y:')]).toHaveLength(1)
+    expect(probes[kindOf('a.')]).toHaveLength(1)
+  })
+
+  test('the rarest pair of a prefix is the one that it is found by', () => {
+    expect(
+      ['ghp_', 'sk-', 'AKIA', 'AIza', 'SG.', 'ya29.', 'abCD', 'hooks.slack.com/x'].map(rarestPair),
+    ).toEqual([2, 1, 0, 0, 0, 2, 2, 14])
+  })
+
+  test('a dot is worth one where another follows at its distance, or where the text ends before that', () => {
+    expect(hitsIn('zz. zz zzzz zzzz')).toEqual([])
+    expect(hitsIn('zz.123456.zzzz zzzz')).toEqual([2])
+    expect(hitsIn('zz.12345.6zzz zzzz')).toEqual([])
+    expect(hitsIn('zz.1234567.zzz zzzz')).toEqual([])
+    expect(hitsIn('zz.123456')).toEqual([2])
+    expect(hitsIn('zz.1234567')).toEqual([])
+  })
+
+  test('a colon is worth one before a quote, or before a blank and anything', () => {
+    const rest = 'zz zz zz zz'
+    expect(hitsIn(`key:"${rest}`)).toEqual([3])
+    expect(hitsIn(`key:z ${rest}`)).toEqual([3])
+    expect(hitsIn(`key: "${rest}`)).toEqual([3])
+    expect(hitsIn(`key:zz${rest}`)).toEqual([])
+    expect(hitsIn(`key: z${rest}`)).toEqual([])
+    for (const quote of ['"', "'", '`', '\\']) expect(hitsIn(`key:${quote}z${rest}`)).toEqual([3])
+    for (const later of ['"', "'", '`', '\\', ' ', '\t']) expect(hitsIn(`key:z${later}${rest}`)).toEqual([3])
+  })
+
+  test('the end of a known piece is worth one, from the first character on', () => {
+    const hashes = new Uint8Array(hashMax + 1)
+    hashes['qzv'.split('').reduce((hash, one) => nextHash(hash, one.charCodeAt(0)), 0)] = 1
+    expect(hitsIn('qzv zz qzv zzqzv', hashes)).toEqual([2, 9, 15])
+    expect(hitsIn('qzv zz', hashes, 1)).toEqual([2])
+    expect(hitsIn('qzv zz', hashes, 2)).toEqual([2])
+    expect(hitsIn('qzv zz', hashes, 3)).toEqual([])
+    expect(hitsIn('zz zz zz', hashes)).toEqual([])
   })
 })

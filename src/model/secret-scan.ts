@@ -54,25 +54,21 @@ export function secretScan(values: readonly string[], strict = false): Scan {
   const known = knownSecrets(values)
   const { probes, worth } = probeTable()
   const bytes = Buffer.alloc(scanSliceUnits)
-  const look: Look = { text: '', number: 0, from: 0, strict }
+  let number = 0
   const scanSlice = (base: number, length: number, state: State): void => {
-    const first = base === 0 ? 0 : overlap
+    const { look } = state
     for (
-      let at = nextHit(bytes, worth, known.hashes, first, length);
+      let at = nextHit(bytes, worth, known.hashes, 0, length);
       at < length;
       at = nextHit(bytes, worth, known.hashes, at + 1, length)
     ) {
       const place = base + at
-      const kind = worth[pairAt(bytes, at)] as number
-      const one =
-        kind !== 0 && place > look.from ? tryAll(probes[kind] as readonly Probe[], look, place) : null
+      const one = tryAll(probes[worth[pairAt(bytes, at)] as number] as readonly Probe[], look, place)
       if (one !== null) {
         state.found.push(one)
         look.from = one.end
       }
-      const hash = hashAt(bytes, at)
-      const other =
-        known.hashes[hash] !== 0 && place >= state.knownFrom ? known.find(look.text, place, hash) : null
+      const other = place < state.knownFrom ? null : known.find(look.text, place, hashAt(bytes, at))
       if (other !== null) {
         state.found.push(other)
         state.knownFrom = other.end
@@ -80,41 +76,35 @@ export function secretScan(values: readonly string[], strict = false): Scan {
     }
   }
   const begin = (text: string): State => {
-    look.text = text
-    look.number += 1
-    look.from = 0
-    return { knownFrom: 0, found: [] }
+    number += 1
+    return { look: { text, number, from: 0, strict }, knownFrom: 0, found: [] }
   }
   const scanAt = (base: number, text: string, state: State): void => {
-    const slice = text.length <= scanSliceUnits ? text : text.slice(base, base + scanSliceUnits)
+    const slice = text.slice(base, base + scanSliceUnits)
     bytes.write(slice, 'latin1')
     scanSlice(base, slice.length, state)
-  }
-  const end = (state: State): Places => {
-    look.text = ''
-    return state.found.length === 0 ? null : merged(state.found)
   }
   const scan = (text: string): Places => {
     if (text.length < textMin) return null
     const state = begin(text)
-    for (let base = 0; base === 0 || base + overlap < text.length; base += scanSliceUnits - overlap)
+    for (let base = 0; base + overlap < text.length; base += scanSliceUnits - overlap)
       scanAt(base, text, state)
-    return end(state)
+    return merged(state.found)
   }
   function* inSlices(text: string): Generator<undefined, Places> {
     if (text.length < textMin) return null
     const state = begin(text)
-    for (let base = 0; base === 0 || base + overlap < text.length; base += scanSliceUnits - overlap) {
+    for (let base = 0; base + overlap < text.length; base += scanSliceUnits - overlap) {
       if (base > 0) yield
       scanAt(base, text, state)
     }
-    return end(state)
+    return merged(state.found)
   }
   return Object.assign(scan, { inSlices })
 }
 
 /** What goes on from one slice to the next. */
-type State = { knownFrom: number; found: Found[] }
+type State = { look: Look; knownFrom: number; found: Found[] }
 
 const byteAt = (bytes: Uint8Array, at: number): number => (at < 0 ? 0 : (bytes[at] as number))
 const pairAt = (bytes: Uint8Array, at: number): number =>
@@ -122,8 +112,8 @@ const pairAt = (bytes: Uint8Array, at: number): number =>
 const hashAt = (bytes: Uint8Array, at: number): number =>
   nextHash(nextHash(byteAt(bytes, at - 2), byteAt(bytes, at - 1)), byteAt(bytes, at))
 
-/** The next place that is worth a look, or the end. Calls only what the compiler inlines. */
-function nextHit(
+/** The next place that is worth a look, or the end. Calls only what the compiler inlines. Exported for its test. */
+export function nextHit(
   bytes: Uint8Array,
   worth: Uint8Array,
   hashes: Uint8Array,
@@ -170,7 +160,8 @@ type ProbeTable = {
   probes: readonly (readonly Probe[])[]
 }
 
-function probeTable(): ProbeTable {
+/** Exported for its test. */
+export function probeTable(): ProbeTable {
   const runs = new Map<Alphabet, Run>()
   const runFor = (alphabet: Alphabet): Run => {
     const run = runs.get(alphabet) ?? new Run(alphabet)
@@ -183,7 +174,7 @@ function probeTable(): ProbeTable {
   for (const shape of tokenShapes)
     for (const prefix of shape.prefixes) {
       const offset = rarestPair(prefix)
-      put(prefix.slice(offset, offset + 2), prefixProbe(shape, prefix, offset, runFor(shape.alphabet)))
+      put(prefix.slice(offset), prefixProbe(shape, prefix, offset, runFor(shape.alphabet)))
     }
   const [discord, named] = [discordToken(), namedValue()]
   for (const { pairs, probe } of [
@@ -211,8 +202,11 @@ function probeTable(): ProbeTable {
   return { probes, worth }
 }
 
-/** Where the pair begins with the fewest small letters and dots, which are what most texts are made of. */
-function rarestPair(prefix: string): number {
+/**
+ * Where the pair begins with the fewest small letters and dots, which are what most texts are made of. Exported
+ * for its test.
+ */
+export function rarestPair(prefix: string): number {
   const rarity = (at: number): number => prefix.slice(at, at + 2).replaceAll(/[a-z.]/g, '').length
   return Array.from({ length: prefix.length - 1 }, (_, at) => at).reduce(
     (best, at) => (rarity(at) > rarity(best) ? at : best),
@@ -230,17 +224,10 @@ function prefixProbe(
   run: Run,
 ): Probe {
   const codes = Uint8Array.from(prefix.split(''), (one) => one.charCodeAt(0))
-  const first = codes[0]
   return (look, at) => {
     const { text, strict } = look
     const start = at - 1 - offset
-    if (
-      text.charCodeAt(start) !== first ||
-      start < look.from ||
-      !isAt(text, codes, start) ||
-      !mayBegin(look, start)
-    )
-      return null
+    if (start < look.from || !isAt(text, codes, start) || !mayBegin(look, start)) return null
     const body = start + prefix.length
     const end = run.solidEnd(look, body)
     const least = strict && lengthMax === Infinity ? Math.min(lengthMin, strictMin) : lengthMin
@@ -253,20 +240,17 @@ function prefixProbe(
 
 /** Prefixes are short: comparing them here is quicker than calling for it. */
 function isAt(text: string, codes: Uint8Array, start: number): boolean {
-  for (let at = 1; at < codes.length; at += 1) if (text.charCodeAt(start + at) !== codes[at]) return false
+  for (let at = 0; at < codes.length; at += 1) if (text.charCodeAt(start + at) !== codes[at]) return false
   return true
 }
 
 /** Known secrets are looked for beside the shapes, and may lie across them. */
-function merged(found: Found[]): Found[] {
+function merged(found: Found[]): Places {
   const all: Found[] = []
   let last: Found | null = null
-  for (const one of isOrdered(found) ? found : found.sort((a, b) => a.start - b.start)) {
+  for (const one of found.sort((a, b) => a.start - b.start)) {
     if (last !== null && one.start <= last.end) last.end = Math.max(last.end, one.end)
     else all.push((last = one))
   }
-  return all
+  return last === null ? null : all
 }
-
-const isOrdered = (found: readonly Found[]): boolean =>
-  found.every((one, index) => index === 0 || (found[index - 1] as Found).start <= one.start)

@@ -1,54 +1,23 @@
 /** What a refused sender learns, value by value, and what a message is granted. */
 import { expect, test } from 'vitest'
-import { sessionRow, turnRow } from '../../test/kits/calls.ts'
+import {
+  agent,
+  facts,
+  judge,
+  sender,
+  senderAgent,
+  target,
+  targetRow,
+  turn,
+  world,
+  type More,
+} from '../../test/kits/sends.ts'
 import { Agent } from './agent.ts'
 import { fullAuthority } from './authority.ts'
-import type { SendFacts, SessionRow } from './facts.ts'
 import { inboxMax, limitsDefault as limits } from './limits.ts'
-import { openMessage, openSession, type SendRequest, type SendWorld } from './send.ts'
+import { openSession } from './send.ts'
 import type { Refusal } from './refusal.ts'
 
-const agent = (more: object = {}): Agent => Agent.parse({ name: 'target', ...more })
-const request: SendRequest = {
-  target: 'ses_target',
-  fresh: null,
-  targetAgent: agent(),
-  client: null,
-  now: false,
-  taskHash: 'mine',
-  maxTokens: undefined,
-}
-const turn = turnRow({ session: 'ses_sender', deadline: 10_000 })
-const targetRow = sessionRow({ id: 'ses_target', agent: 'target', kind: 'persistent' })
-const facts: SendFacts = {
-  sender: { turn, session: sessionRow({ id: 'ses_sender', agent: 'sender' }) },
-  target: { session: targetRow, running: null, runnerAlive: false, queued: 0, next: null },
-  callback: false,
-  descendants: 0,
-  messagesLastMinute: 0,
-  oldestMessageAt: null,
-  flowStartedAt: 0,
-}
-const world: SendWorld = {
-  senderAgent: Agent.parse({ name: 'sender', allowSubAgentCalls: true }),
-  knownAgents: ['target'],
-  limits,
-  now: 1000,
-  senderTaskHash: 'given',
-}
-
-type More = { request?: Partial<SendRequest>; facts?: Partial<SendFacts>; world?: Partial<SendWorld> }
-const judge = (more: More = {}) =>
-  openMessage({ ...request, ...more.request }, { ...facts, ...more.facts }, { ...world, ...more.world })
-const sender = (more: Parameters<typeof turnRow>[0]): Partial<SendFacts> => ({
-  sender: { turn: { ...turn, ...more }, session: sessionRow({ id: 'ses_sender', agent: 'sender' }) },
-})
-const target = (more: Partial<SessionRow>): Partial<SendFacts> => ({
-  target: { ...facts.target, session: { ...targetRow, ...more } },
-})
-const senderAgent = (more: object): Partial<SendWorld> => ({
-  senderAgent: Agent.parse({ name: 'sender', allowSubAgentCalls: true, ...more }),
-})
 const busy = { ...facts.target, running: turn }
 const unknown: Refusal = { code: 'session_unknown', session: 'ses_target' }
 

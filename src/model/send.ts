@@ -141,7 +141,9 @@ function depths(facts: SendFacts, { senderAgent, limits }: SendWorld): Refusal |
   const depth = countHops(facts, null)
   return (
     checkDepth(depth, limits.depthMax, 'the server') ??
-    checkDepth(depth, senderAgent?.maxDepth ?? limits.depthMax, senderAgent?.name ?? '')
+    (senderAgent === null
+      ? null
+      : checkDepth(depth, senderAgent.maxDepth ?? limits.depthMax, senderAgent.name))
   )
 }
 
@@ -193,7 +195,7 @@ function grant(request: SendRequest, facts: SendFacts, { limits, day }: SendWorl
     ? {}
     : sender === null || request.released === true
       ? grantMoney(leastMoney(request.maxUsd, limits.flowUsdMax, agent.limits.maxUsd))
-      : reserveMoney(sender.turn, leastMoney(agent.limits.maxUsd))
+      : reserveMoney(sender.turn, leastMoney(agent.limits.maxUsd), isClient(sender))
   const spent = isRun ? refuseDay(day ?? null) : null
   if (isRefusal(money) || spent !== null) return spent ?? (money as Refusal)
   return {
@@ -213,11 +215,16 @@ function least(...budgets: (number | undefined)[]): number | null {
   return given.length === 0 ? null : Math.floor(Math.min(...given))
 }
 
+/** A client's turn asks for one thing only, so that has all of its budget. */
+const isClient = ({ session }: TurnFacts): boolean => session.kind === 'external'
+
 /** Half of what the sender has left, or what the agent is configured with, whichever is less. */
-function taken({ turn }: TurnFacts, agent: Agent): number | null {
+function taken(sender: TurnFacts, agent: Agent): number | null {
+  const { turn } = sender
   if (turn.grant.tokensMax === null) return agent.limits.maxTokens ?? null
   const left = Math.max(0, turn.grant.tokensMax - turn.tokensUsed - turn.tokensBelow)
-  return Math.min(Math.ceil(left / 2), agent.limits.maxTokens ?? Infinity)
+  const share = isClient(sender) ? left : Math.ceil(left / 2)
+  return Math.min(share, agent.limits.maxTokens ?? Infinity)
 }
 
 /** What an agent may spawn, before its first message is judged: the same hop. */

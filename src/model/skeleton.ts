@@ -3,6 +3,7 @@
  * brackets and slashes of every kind,
  * nothing for characters that are not seen. Only used to compare; no text is ever replaced by its skeleton.
  */
+import { remembered } from './remembered.ts'
 
 /** Line breaks of every kind; some readers take the separators U+001C to U+001E for breaks too. */
 const lineBreaks = '\n\r\v\f\u0085\u2028\u2029\u001c\u001d\u001e'
@@ -46,8 +47,7 @@ const lookAlikes: Record<string, string> = {
 }
 
 const table = new Map<string, string>()
-for (const [plain, others] of Object.entries(lookAlikes))
-  for (const other of others) if (!table.has(other)) table.set(other, plain)
+for (const [plain, others] of Object.entries(lookAlikes)) for (const other of others) table.set(other, plain)
 
 /** Breaks are "\n", other blanks " ", unseen characters "", and what looks like no ASCII is "\0". */
 function computeSkeleton(point: number): string {
@@ -55,7 +55,7 @@ function computeSkeleton(point: number): string {
   if (lineBreaks.includes(char)) return '\n'
   if (blank.test(char)) return ' '
   if (unseen.test(char)) return ''
-  const known = table.get(char) ?? table.get(char.toLowerCase())
+  const known = table.get(char)
   if (known !== undefined) return known
   if (digit.test(char)) {
     const value = String(valueOfDigit(point))
@@ -73,21 +73,5 @@ function valueOfDigit(point: number): number {
   return before % 10
 }
 
-const planePoints = 0x10000
-/** Of its full length from the start: an array that grew at its far end would become a slow table. */
-const computed: (string | undefined)[] = Array.from({ length: planePoints }, () => undefined)
-const higher = new Map<number, string>()
-const higherMax = 4096
-
 /** Looked up from the second time on: a text has many characters, and few different ones. */
-export function toSkeleton(point: number): string {
-  const known = point < planePoints ? computed[point] : higher.get(point)
-  if (known !== undefined) return known
-  const skeleton = computeSkeleton(point)
-  if (point < planePoints) computed[point] = skeleton
-  else {
-    if (higher.size >= higherMax) higher.clear()
-    higher.set(point, skeleton)
-  }
-  return skeleton
-}
+export const toSkeleton = remembered(computeSkeleton, 0x10000)

@@ -2,11 +2,10 @@
 
 /** Whether a cut before `at` would fall between the two halves of a code point. */
 const splits = (text: string, at: number): boolean =>
-  /^[\ud800-\udbff]$/.test(text.charAt(at - 1)) && /^[\udc00-\udfff]$/.test(text.charAt(at))
+  /[\ud800-\udbff]/.test(text.charAt(at - 1)) && /[\udc00-\udfff]/.test(text.charAt(at))
 
 /** The longest start of `text` of at most `units` UTF-16 units that does not split a code point. */
 export function headUnits(text: string, units: number): string {
-  if (text.length <= units) return text
   return text.slice(0, splits(text, units) ? units - 1 : units)
 }
 
@@ -29,7 +28,7 @@ export function preview(text: string, count: number): string {
   return head.slice(0, units)
 }
 
-export const byteLength = (text: string): number => Buffer.byteLength(text, 'utf8')
+export const byteLength = (text: string): number => Buffer.byteLength(text)
 
 const encoder = new TextEncoder()
 
@@ -37,7 +36,7 @@ const encoder = new TextEncoder()
 export function cutBytes(text: string, bytes: number): { text: string; truncated: boolean } {
   if (text.length * 3 <= bytes) return { text, truncated: false }
   // Every unit takes a byte or more, so what is left out here could not fit.
-  const head = text.length <= bytes ? text : text.slice(0, bytes)
+  const head = text.slice(0, bytes)
   const { read } = encoder.encodeInto(head, new Uint8Array(bytes))
   return read === text.length ? { text, truncated: false } : { text: head.slice(0, read), truncated: true }
 }
@@ -112,7 +111,7 @@ function* cutInParts(text: string, tokensMax: number, hint: string): Counting<Cu
       tokens,
     )
   // Parts may have more tokens together than alone, so the whole is counted again.
-  for (let room = tokensMax - (yield hint) - 2; room > 0; room -= Math.max(1, Math.ceil(room / 8))) {
+  for (let room = tokensMax - (yield hint) - 2; room > 0; room -= Math.ceil(room / 8)) {
     const cut = `${yield* head(Math.ceil((room * 3) / 4))}\n${hint}\n${yield* tail(Math.floor(room / 4))}`
     if ((yield cut) <= tokensMax) return { text: cut, truncated: true }
   }
@@ -140,7 +139,6 @@ function* longest(
   rest: (part: string, from: number) => string,
   tokensMax: number,
 ): Counting<string> {
-  if (tokensMax <= 0) return ''
   let low = 0
   let tokens = 0
   for (const unitsMax = tokensMax * 8; low < unitsMax;) {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { explainUntrusted, type UntrustedProject } from './untrusted.ts'
+import { cureUntrusted, explainUntrusted, type UntrustedProject } from './untrusted.ts'
 
 const project = (state: UntrustedProject['state'], problem?: string | null): string =>
   explainUntrusted({
@@ -16,4 +16,10 @@ test('why a configuration is not used: it is new, it has changed, or it has a mi
   expect(project('broken')).toBe('it has a mistake')
   expect(project('broken', null)).toBe('it has a mistake')
   expect(project('broken', 'no JSON')).toBe('it has a mistake: no JSON')
+})
+
+test('agreeing again does not correct a mistake: what a person does depends on the state', () => {
+  expect(cureUntrusted('new')).toBe('run "tieline trust"')
+  expect(cureUntrusted('changed')).toBe('run "tieline trust"')
+  expect(cureUntrusted('broken')).toBe('correct it')
 })

@@ -90,7 +90,7 @@ export function planAnnouncement(
   const reason = fresh.find((message) => choosePolicy(settings, message) === 'wake')
   const [result] = settings.replies === 'wake' ? ended : []
   if ((reason === undefined && result === undefined) || wokenLastHour >= settings.perHour) return null
-  return { ...plan, woken: reason === undefined ? `result of ${result ?? ''}` : wordReason(reason) }
+  return { ...plan, woken: reason === undefined ? `result of ${String(result)}` : wordReason(reason) }
 }
 
 const wordReason = ({ id, inReplyTo }: WaitingMail): string =>

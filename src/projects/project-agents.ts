@@ -88,6 +88,7 @@ export function viewAgents(
     isThere: (agent, session) => user.isThere?.(agent, session) ?? true,
     whyUnavailable: (agent) => ask(agent, (agents, theirs) => agents.whyUnavailable?.(theirs) ?? null),
     limitOf: (agent) => ask(agent, (agents, theirs) => agents.limitOf?.(theirs) ?? null),
+    windowsOf: (agent) => ask(agent, (agents, theirs) => agents.windowsOf?.(theirs) ?? []),
     isMetered: (agent) => ask(agent, (agents, theirs) => agents.isMetered?.(theirs) !== false),
     whyUnrestricted: (agent) => ask(agent, (agents, theirs) => agents.whyUnrestricted?.(theirs) ?? null),
     origin: (name) => find(name)?.project?.directory ?? null,

@@ -7,6 +7,7 @@ import { createToolbox, type Toolbox } from '../line-parts.ts'
 import { Limits } from '../model/limits.ts'
 import type { CountTokens } from '../model/text.ts'
 import type { Alarm } from '../runtime/kernel/alarm.ts'
+import type { LimitBook } from '../runtime/kernel/driven-port.ts'
 import type { Launcher } from '../runtime/kernel/launch-port.ts'
 import type { Agents, Clock, Driver, Summarise } from '../runtime/kernel/ports.ts'
 import type { Prices } from '../runtime/kernel/prices-port.ts'
@@ -18,6 +19,8 @@ export type LayerParts = {
   launcher: Launcher
   /** Null where no request is made. Not a project's own: the limits of its user count in money too. */
   prices: Prices | null
+  /** Null where no request is made. */
+  limitBook: LimitBook | null
   onHost: Driver
   /** What runs agents that keep their own loop. */
   driven: Parameters<typeof createAgents>[5]
@@ -62,6 +65,7 @@ export function makeLayer({ config, inCode, providers, cwd }: LayerSource, parts
     alarm,
     count,
     parts.prices,
+    parts.limitBook,
   )
   const agents = createAgents(config, inCode, settings, { clock, count }, parts.onHost, parts.driven)
   const toolbox = createToolbox({ count, config, own, clock, warn, launcher, hidden, cwd })

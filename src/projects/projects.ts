@@ -104,6 +104,7 @@ class ProjectBook implements OpenProjects {
       whyUnavailable: (agent) => this.layer().agents.whyUnavailable?.(agent) ?? null,
       isMetered: (agent) => this.layer().agents.isMetered?.(agent) !== false,
       limitOf: (agent) => this.layer().agents.limitOf?.(agent) ?? null,
+      windowsOf: (agent) => this.layer().agents.windowsOf?.(agent) ?? [],
       whyUnrestricted: (agent) => this.layer().agents.whyUnrestricted?.(agent) ?? null,
     }
     this.#book = this.user

@@ -2,6 +2,7 @@
 import { claimSession, takeClientTurn } from './turns/claim.ts'
 import { cancel, expireCall } from './turns/ending.ts'
 import { handOver } from './kernel/drain.ts'
+import { mapGently } from './kernel/gently.ts'
 import { Fenced, Stopped } from './kernel/faults.ts'
 import { forgetPast, forgetTime, overHere, stillRuns } from './kernel/kept-time.ts'
 import { createRuntime, type Runtime as Rooms, type RuntimePorts } from './sessions/runtime.ts'
@@ -24,7 +25,7 @@ const beatsPerLease = 4
 const duePerSweep = 256
 const roundsPerSweep = 16
 const stopShownMs = 20
-const startMsMax = 5000
+const startMsMax = 15_000
 const startAgainMs = 200
 /** So long after its time a limit is forgotten, if nobody said that what it limited has ended. */
 const pastMs = 3_600_000
@@ -188,14 +189,14 @@ async function each<T>(
 
 /** A turn here that was told to stop, or that somebody else has, and whose hint was lost. */
 async function lookAtRunning(runtime: Runtime): Promise<void> {
-  for (const running of Array.from(runtime.running.values())) {
+  await mapGently(runtime, Array.from(runtime.running.values()), async (running) => {
     const row = await runtime.store.turn(running.row.id)
     if (row === null || row.state === 'ended' || row.epoch !== running.epoch)
       running.abort.abort(new Fenced(`${running.row.id} is no longer ours`))
     else if (row.stopping !== null) stop(runtime, running.row.id, row.stopping)
     // A word that was said at another node, and whose hint was lost, is found by looking.
     if (runtime.place !== undefined) running.steering.looks = true
-  }
+  })
 }
 
 function handleHint(runtime: Runtime, hint: Hint): void {

@@ -17,12 +17,37 @@ const stored = (seq: number, text = ''): StoredEvent => ({
   } as StoredEvent['event'],
 })
 
+/** As RFC 6455 says; throws where something is left over. */
+function readFrame(frame: Buffer): string {
+  expect(frame[0]).toBe(0x81)
+  const short = frame.readUInt8(1)
+  const [head, length] =
+    short < 126
+      ? [2, short]
+      : short === 126
+        ? [4, frame.readUInt16BE(2)]
+        : [10, Number(frame.readBigUInt64BE(2))]
+  expect(frame.length - head).toBe(length)
+  return frame.toString('utf8', head)
+}
+
+test('a frame for sockets says how long it is, however long that is', () => {
+  const frames = createFrames()
+  const bare = frames.event(stored(1)).socket.length - 2
+  let seq = 1
+  for (const length of [125, 126, 127, 65_535, 65_536, 65_537].map((one) => one - bare)) {
+    const text = length < 0 ? '' : 'x'.repeat(length)
+    expect(readFrame(frames.event(stored((seq += 1), text)).socket)).toContain(`"text":"${text}"`)
+  }
+  expect(readFrame(frames.event(stored(9, 'ü€😀'.repeat(30))).socket)).toContain('ü€😀"')
+})
+
 test('an event is written once for all who listen, in both dialects', () => {
   const frames = createFrames()
   const event = stored(7, 'hello')
   written = 0
   for (let n = 0; n < 200; n += 1)
-    expect(frames.event({ ...event }).socket.toString()).toBe(
+    expect(readFrame(frames.event({ ...event }).socket)).toBe(
       '{"type":"event","seq":"7","at":1,"sessionId":"ses_1","event":{"type":"notice.raised","text":"hello"}}',
     )
   expect(frames.event(event).sse.toString()).toBe(
@@ -54,5 +79,5 @@ test('a delta is written once, has no number, and a newline in it stays on its l
       'data: {"sessionId":"ses_1","session":"ses_1","turn":"turn_1","epoch":1,"step":2,"offset":3,' +
       '"text":"a\\nb"}\n\n',
   )
-  expect(frames.delta({ ...delta, text: 'c' }).socket.toString()).toContain('"text":"c"')
+  expect(readFrame(frames.delta({ ...delta, text: 'c' }).socket)).toContain('"text":"c"')
 })

@@ -4,6 +4,7 @@ import type { Delta } from '../wire/log.ts'
 
 /** One piece of a feed in the two dialects; each is made when somebody first needs it. */
 export type Frame = {
+  /** A whole frame of a WebSocket, with its header. */
   readonly socket: Buffer
   readonly sse: Buffer
   /** About how long it is, without making either. */
@@ -24,7 +25,7 @@ class TextFrame implements Frame {
   }
 
   get socket(): Buffer {
-    return (this.#socket ??= Buffer.from(`{"type":"${this.#kind}",${this.#fields}}`))
+    return (this.#socket ??= toSocketFrame(`{"type":"${this.#kind}",${this.#fields}}`))
   }
 
   get sse(): Buffer {
@@ -41,6 +42,19 @@ class TextFrame implements Frame {
   get bytes(): number {
     return this.#fields.length * 4
   }
+}
+
+/** A server's frame has no mask (RFC 6455, 5.2), so the same bytes go to everybody. */
+function toSocketFrame(text: string): Buffer {
+  const length = Buffer.byteLength(text)
+  const head = length < 126 ? 2 : length < 65_536 ? 4 : 10
+  const frame = Buffer.allocUnsafe(head + length)
+  frame[0] = 0x81
+  frame[1] = head === 2 ? length : head === 4 ? 126 : 127
+  if (head === 4) frame.writeUInt16BE(length, 2)
+  if (head === 10) frame.writeBigUInt64BE(BigInt(length), 2)
+  frame.write(text, head)
+  return frame
 }
 
 export type Frames = { event(stored: StoredEvent): Frame; delta(delta: Delta): Frame }

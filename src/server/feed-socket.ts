@@ -55,21 +55,10 @@ export type FeedSocket = {
 }
 
 export function feedSocket(options: FeedSocketOptions): FeedSocket {
-  const server = new WebSocketServer({
-    noServer: true,
-    maxPayload: frameBytesMax,
-    perMessageDeflate: false,
-    clientTracking: false,
-    autoPong: false,
-  })
+  const settings = { noServer: true, perMessageDeflate: false, clientTracking: false, autoPong: false }
+  const server = new WebSocketServer({ ...settings, maxPayload: frameBytesMax })
   // What a connected program says may be as long as an answer.
-  const wide = new WebSocketServer({
-    noServer: true,
-    maxPayload: hostFrameBytesMax,
-    perMessageDeflate: false,
-    clientTracking: false,
-    autoPong: false,
-  })
+  const wide = new WebSocketServer({ ...settings, maxPayload: hostFrameBytesMax })
   const broke = (fault: unknown): void =>
     options.log('error', 'a socket broke in the server', { stack: faultText(fault) })
   for (const one of [server, wide])
@@ -187,8 +176,12 @@ class Conversation {
     this.#pulse = createPulse(ws, this.#onFault)
     this.#follower = options.feed.follow(who, {
       send(frame, sent) {
+        // After its close frame nothing may follow.
+        if (ws.readyState !== ws.OPEN) return
         writes.hold(socket)
-        ws.send(frame.socket, { binary: false }, sent === undefined ? undefined : () => sent())
+        // Past the library, which would make a header for each listener: it compresses nothing and splits
+        // nothing, so whole frames may stand between its own.
+        socket.write(frame.socket, sent === undefined ? undefined : () => sent())
       },
       buffered: () => writes.buffered(socket, () => ws.bufferedAmount),
       drop: (lastSeq) => this.#drop(lastSeq),

@@ -49,3 +49,19 @@ test('what is only held back does not make a stream slow', async () => {
   await new Promise((resolve) => setImmediate(resolve))
   expect([stream.corks, stream.flushes]).toEqual([0, 1])
 })
+
+test('a thousand listeners are written to a few at a time, and others run in between', async () => {
+  const writes = gatherWrites()
+  const streams = Array.from({ length: 1000 }, streamOf)
+  for (const stream of streams) writes.hold(stream)
+  const seen: number[] = []
+  while (streams.some(({ corks }) => corks > 0)) {
+    await new Promise((resolve) => setImmediate(resolve))
+    seen.push(streams.filter(({ flushes }) => flushes > 0).length)
+    // One that is written to again while it waits still goes out once.
+    if (seen.length < 5) writes.hold(streams[999] as (typeof streams)[0])
+  }
+  const steps = seen.map((flushed, index) => flushed - (seen[index - 1] ?? 0))
+  expect(Math.max(...steps)).toBeLessThanOrEqual(64)
+  expect(streams.every(({ corks, flushes }) => corks === 0 && flushes === 1)).toBe(true)
+})

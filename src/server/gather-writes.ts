@@ -1,8 +1,10 @@
 /**
  * Holds back what is written to many streams until the end of this turn of the loop, so that the kernel is
- * asked once for each: with hundreds of listeners that is most of the cost.
+ * asked once for each: with hundreds of listeners that is most of the cost. It is asked for a few of them at a
+ * time, so that a thousand listeners keep nobody else waiting.
  */
 import { callEach } from '../model/contained.ts'
+import { afterRound } from '../runtime/kernel/next-round.ts'
 
 export type Held = { cork(): void; uncork(): void }
 
@@ -13,12 +15,21 @@ export type GatheredWrites = {
 }
 
 const muchBytes = 64 * 1024
+/** About half a millisecond. */
+const streamsAtOnce = 32
 
 export function gatherWrites(): GatheredWrites {
   const held = new Set<Held>()
+  let going = false
   const letGo = (): void => {
-    const streams = [...held]
-    held.clear()
+    const streams: Held[] = []
+    for (const stream of held) {
+      if (streams.length === streamsAtOnce) break
+      streams.push(stream)
+      held.delete(stream)
+    }
+    if (held.size > 0) afterRound(letGo)
+    else going = false
     // One that broke meanwhile tells its own listeners; the others are let go all the same.
     callEach(
       () => undefined,
@@ -28,7 +39,8 @@ export function gatherWrites(): GatheredWrites {
   return {
     hold(stream) {
       if (held.has(stream)) return
-      if (held.size === 0) process.nextTick(letGo)
+      if (!going) process.nextTick(letGo)
+      going = true
       held.add(stream)
       stream.cork()
     },

@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { faultText } from '../model/contained.ts'
 import { type Refusal, isRefusal } from '../model/refusal.ts'
 import { refuseAsker, type Who } from '../runtime/desk/asker.ts'
 import type { Desks } from '../runtime/desk/desk.ts'
@@ -15,6 +16,7 @@ import { pipelining } from './pipelining.ts'
 import { rateLimit, type RateLimit } from './rate-limit.ts'
 import { securityHeaders } from './response-headers.ts'
 import { say, type App } from './route.ts'
+import { takeRequests } from './take-requests.ts'
 import { wireNo, toWireNo, type WireNo } from './wire-error.ts'
 
 export type Guards = {
@@ -85,8 +87,9 @@ export function guards(options: GuardOptions): Guards {
       hosts = hostGuard({ host, port, allowed: allowedHosts })
     },
     watch(app) {
+      const broke = (fault: unknown): void => log('error', 'a request broke', { stack: faultText(fault) })
+      takeRequests(app.server, lines, () => clock.elapsed(), broke)
       app.addHook('onRequest', (request, reply, done) => {
-        if (!lines.begin(request.raw.socket)) return
         void reply.headers(securityHeaders.api)
         const isPublic = request.is404 || request.routeOptions.config.public === true
         const decide = (): void => {

@@ -123,7 +123,7 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
     port,
     app: app as unknown as FastifyInstance,
     sockets: () => sockets.count(),
-    handle: (request, response) => app.routing(request, response),
+    handle: (request, response) => void app.server.emit('request', request, response),
     upgrade,
     idleMs: () => idle.idleMs(),
     close: () =>
@@ -153,7 +153,11 @@ function acceptUpgrades(app: App, sockets: FeedSocket, log: LogSink): HttpServer
   // RFC 9110, 10.1.1: an expectation that is not known may be ignored.
   app.server.on(
     'checkExpectation',
-    contained(broke, (request: IncomingMessage, response: ServerResponse) => app.routing(request, response)),
+    contained(
+      broke,
+      (request: IncomingMessage, response: ServerResponse) =>
+        void app.server.emit('request', request, response),
+    ),
   )
   return upgrade
 }

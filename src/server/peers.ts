@@ -4,7 +4,7 @@
  */
 import type { Socket } from 'node:net'
 import { ownFile } from '../own-files.ts'
-import { workerPool } from '../runtime/kernel/worker-pool.ts'
+import { workerPool, type PoolOutcome } from '../runtime/kernel/worker-pool.ts'
 import type { FoundPeer, PeerEnds, PeerSearch } from './peer-search.ts'
 import { startPeerSockets, type PeerSockets } from './peer-sockets.ts'
 
@@ -18,6 +18,7 @@ export type Peers = {
 }
 
 const lookMsMax = 5000
+const triesMax = 3
 const waitingMax = 10_000
 const unknown: FoundPeer = { kind: 'unknown' }
 const own: FoundPeer = { kind: 'found', tokens: [], cwd: null }
@@ -90,10 +91,16 @@ async function searchAll(): Promise<void> {
 }
 
 const search = (order: PeerSearch): Promise<FoundPeer[]> =>
-  pool
-    .run({ order, owner: 'peers', msMax: lookMsMax, signal: never })
-    .then((outcome) => (outcome.kind === 'answer' ? outcome.value : []))
-    .catch(() => [])
+  askUntilAnswered(() => pool.run({ order, owner: 'peers', msMax: lookMsMax, signal: never }))
+
+/** A thread that had no time says nothing about a peer: it is asked again before the peer counts as unknown. */
+export async function askUntilAnswered<Found>(ask: () => Promise<PoolOutcome<Found[]>>): Promise<Found[]> {
+  for (let tries = 0; tries < triesMax; tries += 1) {
+    const outcome = await ask().catch(() => null)
+    if (outcome?.kind === 'answer') return outcome.value
+  }
+  return []
+}
 
 /** Starts the thread and its helper, so that the first connection does not wait for them. */
 export async function warmPeers(): Promise<void> {

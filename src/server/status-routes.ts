@@ -7,7 +7,11 @@ import { wireNo, WireError } from './wire-error.ts'
 const tag = 'status'
 /** Everybody may ask for it, so it does not name the directory. */
 function showStore(health: StoreHealth): Health['store'] {
-  if (health.state === 'ok') return { status: 'ok', reason: null, cure: null, freeBytes: null, since: null }
+  if (health.state === 'ok') {
+    const { checking } = health
+    const fine = { status: 'ok' as const, reason: null, cure: null, freeBytes: null, since: null }
+    return checking === undefined ? fine : { ...fine, checking }
+  }
   const { reason, cure, freeBytes } = health.refusal
   return { status: 'unavailable', reason, cure, freeBytes, since: health.since }
 }
@@ -53,8 +57,8 @@ export function statusRoutes(app: App, deps: Deps): void {
     {
       summary: 'What it all adds up to: calls, outcomes, tokens, context, latencies',
       description:
-        'Over the whole log, or since a time in the last day, by the minute. Nothing is counted before ' +
-        'somebody asks for the first time; then a long log takes a moment, and `complete` is false.',
+        'Over the whole log, or since a time in the last day, by the minute. What was counted is kept over ' +
+        'restarts. A long log that was never counted takes a moment, and `complete` is false meanwhile.',
       query: NumbersQuery,
       answers: { 200: Numbers },
     },

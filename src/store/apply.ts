@@ -6,6 +6,7 @@ import { noticePointsMax, noticesKeptMax } from '../model/limits.ts'
 import { preview } from '../model/text.ts'
 import { describeFate, insertPairs, lookAhead, nothingAhead, type Ahead } from './ahead.ts'
 import { applyMail, type MailEvent } from './apply-mail.ts'
+import { applySessionCosts } from './apply-session-costs.ts'
 import { applyStep, applyTurnCost } from './apply-steps.ts'
 import { applyWake, type WakeEvent } from './apply-wake.ts'
 import { add, addBelow, type Held } from './held.ts'
@@ -18,6 +19,8 @@ type Batch = {
   started: Map<string, EventOf<'turn.started'>>
   ended: Map<string, { event: EventOf<'call.ended'>; seq: number }>
   turnsEnded: Set<string>
+  /** What these have used is added to their sessions in the end. */
+  costs: EventOf<'turn.ended'>[]
   /** Only calls with a budget hold tokens or money; without one, no row has to change. */
   tokens: Held
   money: Held
@@ -45,27 +48,37 @@ export function applyAll(
 ): void {
   const row = { seq, at, events, ...(sessions === undefined ? {} : { sessions }) }
   for (const session of listSessions(row)) writes.timeline.run(session, seq)
-  foldRow(writes, row, nothingAhead)
+  const costs: Batch['costs'] = []
+  foldRow(writes, row, nothingAhead, costs)
+  applySessionCosts(writes.costs, costs)
 }
 
 /** The same for many that were decided one after another, with fewer statements. */
 export function applyBatch(writes: Writes, rows: readonly Transaction[]): void {
   const ahead = lookAhead(rows)
   const timelines: (string | number)[] = []
+  const costs: Batch['costs'] = []
   for (const row of rows) {
     for (const session of listSessions(row)) timelines.push(session, row.seq)
-    foldRow(writes, row, ahead)
+    foldRow(writes, row, ahead, costs)
   }
+  applySessionCosts(writes.costs, costs)
   insertPairs(writes.timeline, writes.timelines, timelines)
 }
 
-function foldRow(writes: Writes, { seq: last, at, events }: Transaction, ahead: Ahead): void {
+function foldRow(
+  writes: Writes,
+  { seq: last, at, events }: Transaction,
+  ahead: Ahead,
+  costs: Batch['costs'],
+): void {
   const batch: Batch = {
     at,
     made: new Set(),
     started: new Map(),
     ended: new Map(),
     turnsEnded: new Set(),
+    costs,
     tokens: new Map(),
     money: new Map(),
     ahead,
@@ -242,6 +255,7 @@ function endCall(writes: Writes, event: EventOf<'call.ended'>, seq: number, batc
 function endTurn(writes: Writes, event: EventOf<'turn.ended'>, seq: number, batch: Batch): void {
   assert(event.turn !== null, 'a turn ends itself')
   applyTurnCost(writes.steps, event, batch.at)
+  batch.costs.push(event)
   // Nothing was held for one that is written as a whole, and it waits for nobody.
   if (!batch.ahead.has(event.turn)) settleTurn(writes, { ...event, turn: event.turn }, seq, batch)
   if (event.entry === null) return

@@ -13,6 +13,25 @@ import { Live } from './live.ts'
 import { Tail } from './tail.ts'
 import type { Writer } from './writer.ts'
 
+/** A class, because every work has one: a getter that an object defines for itself costs a microsecond. */
+class FoldedFirst implements Reading {
+  readonly #behind: Behind
+  readonly now: Millis
+  readonly held: Reading['held']
+  readonly live: Live
+
+  constructor(behind: Behind, now: Millis, held: Reading['held']) {
+    this.#behind = behind
+    this.now = now
+    this.held = held
+    this.live = behind.live
+  }
+
+  get sql(): Writer['facts'] {
+    return this.#behind.readViews()
+  }
+}
+
 export class Behind {
   readonly #writer: () => Writer
   readonly live = new Live()
@@ -31,19 +50,12 @@ export class Behind {
   lacksEntries = (session: string): boolean => this.#tail.hasMade(session)
 
   /** Facts that are not in memory are read from the views, once they have everything that was decided. */
-  read(now: Millis, held: Reading['held']): Reading {
-    const foldFirst = (): Writer['facts'] => {
-      this.fold()
-      return this.#writer().facts
-    }
-    return {
-      get sql() {
-        return foldFirst()
-      },
-      now,
-      held,
-      live: this.live,
-    }
+  read = (now: Millis, held: Reading['held']): Reading => new FoldedFirst(this, now, held)
+
+  /** In an open transaction: the views, once they have everything that was decided. */
+  readViews(): Writer['facts'] {
+    this.fold()
+    return this.#writer().facts
   }
 
   /** What was just appended. Where the memory has all that it changes the views follow later, otherwise at once. */

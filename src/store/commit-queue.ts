@@ -14,7 +14,8 @@ import { Behind } from './behind.ts'
 import { StoreFault } from './directory.ts'
 import { isDiskFault } from './disk-fault.ts'
 import { createTx, need, type Reading } from './facts.ts'
-import { collectHints, tellAll } from './hints.ts'
+import { Deliveries } from './deliveries.ts'
+import { collectHints } from './hints.ts'
 import { findLastSeq, serialise } from './log-row.ts'
 import type { Live } from './live.ts'
 import { trackDisk, type Outage } from './outage.ts'
@@ -23,6 +24,8 @@ import { WorkQueue, type Job, type Settled } from './work-queue.ts'
 import { createWriter, reopenWriter, type OpenFiles, type Writer } from './writer.ts'
 
 const worksPerGroupMax = 256
+/** Others run between two groups. */
+const groupMsMax = 16
 const rerunsMax = 5
 
 export class CommitQueue {
@@ -34,6 +37,7 @@ export class CommitQueue {
   readonly #files: OpenFiles
   readonly #options: QueueOptions
   readonly #jobs = new WorkQueue<Job>()
+  readonly #deliveries = new Deliveries(this.listeners)
   readonly behind = new Behind(() => this.writer)
   /** Called when the group that runs is done. */
   #waiting: (() => void)[] = []
@@ -53,19 +57,20 @@ export class CommitQueue {
     this.seq = findLastSeq(files.reader)
   }
 
-  transact<T>(keys: readonly Key[], work: (tx: Tx) => Promise<T>): Promise<T> {
+  transact<T>(keys: readonly Key[], work: (tx: Tx) => Promise<T>, urgent = false): Promise<T> {
     if (this.#closed) return Promise.reject(new StoreFault('the store is closed'))
     const unavailable = this.outage.refusal()
     if (unavailable !== null) return Promise.reject(unavailable)
     return new Promise<T>((resolve, reject) => {
-      this.#jobs.push({ keys, known: null, work, resolve: resolve as (value: unknown) => void, reject })
+      const settle = { resolve: resolve as (value: unknown) => void, reject }
+      this.#jobs.push({ keys, known: null, urgent, work, ...settle })
       this.#schedule()
     })
   }
 
   /** Waits for what was begun; afterwards every transaction is rejected. */
   async drain(): Promise<void> {
-    while (!this.#jobs.isEmpty() || this.#draining)
+    while (!this.#jobs.isEmpty() || this.#draining || !this.#deliveries.isEmpty())
       await new Promise<void>((resolve) => setImmediate(() => resolve()))
     this.#closed = true
   }
@@ -84,12 +89,15 @@ export class CommitQueue {
     let current = this.#jobs.take()
     if (current === undefined) return this.#jobs.endRound()
     this.#draining = true
-    const [settled, hints]: [Settled[], Hint[]] = [[], []]
+    const settled: Settled[] = []
+    const since = this.#options.elapsed()
+    const isFull = (): boolean =>
+      settled.length >= worksPerGroupMax || this.#options.elapsed() - since > groupMsMax
     let durable = this.seq
     try {
       const known = this.#recover()
       // What was under way when the disk failed was kept after all: those who follow the log look for it.
-      if (known > durable) hints.push({ kind: 'appended' })
+      if (known > durable) settled.push({ job: null, ok: true, value: null, hints: [{ kind: 'appended' }] })
       durable = known
       this.writer.begin.run()
       // A work may await only `tx`, or it would hold up all others: then nothing but promise jobs runs until
@@ -98,9 +106,9 @@ export class CommitQueue {
         assert(!this.#inWork, 'a transaction awaited something other than its facts'),
       )
       while (current !== undefined) {
-        const done = await this.#run(current, hints)
+        const done = await this.#run(current)
         if (done !== null) settled.push(done)
-        current = settled.length < worksPerGroupMax ? this.#jobs.take() : undefined
+        current = isFull() ? undefined : this.#jobs.take()
       }
       clearImmediate(watch)
       this.behind.foldLong()
@@ -108,7 +116,7 @@ export class CommitQueue {
       this.outage.end()
     } catch (cause) {
       this.seq = durable
-      const others = [...settled.map(({ job }) => job), ...this.#jobs.drain()]
+      const others = [...settled.flatMap(({ job }) => job ?? []), ...this.#jobs.drain()]
       if (cause instanceof AppendFault && !isDiskFault(cause.cause) && current !== undefined)
         this.#rerunWithout(current, others, cause)
       else this.#failGroup(cause, current === undefined ? others : [current, ...others])
@@ -118,17 +126,8 @@ export class CommitQueue {
       for (const go of this.#waiting.splice(0)) go()
     }
     this.#jobs.endRound()
-    this.#deliver(settled, hints)
-    if (settled.length >= worksPerGroupMax) this.#schedule()
-  }
-
-  /** R2: called after the commit. */
-  #deliver(settled: readonly Settled[], hints: readonly Hint[]): void {
-    for (const { job, ok, value } of settled) {
-      if (ok) job.resolve(value)
-      else job.reject(value)
-    }
-    if (hints.length > 0) tellAll(this.listeners, hints)
+    if (!this.#jobs.isEmpty()) this.#schedule()
+    this.#deliveries.add(settled, this.#jobs.hasUrgent())
   }
 
   /** What one work appends cannot be written: the group is undone, and the others run again without it. */
@@ -162,6 +161,7 @@ export class CommitQueue {
     this.#files.file?.check()
     this.commits += 1
     this.behind.commit()
+    this.#files.checkpoints?.afterCommit(this.writer.db)
     this.#followLater()
   }
 
@@ -220,7 +220,7 @@ export class CommitQueue {
   }
 
   /** Null where the job is held until its texts were looked at; it runs again then. */
-  async #run(job: Job, hints: Hint[]): Promise<Settled | null> {
+  async #run(job: Job): Promise<Settled | null> {
     let keys = new Set<string>(job.keys)
     for (let rerun = 0; ; rerun += 1) {
       const events: Event[] = []
@@ -235,8 +235,7 @@ export class CommitQueue {
           this.#hold(job, keys, events)
           return null
         }
-        this.#append(clean ?? events, reading, hints)
-        return { job, ok: true, value }
+        return { job, ok: true, value, hints: this.#append(clean ?? events, reading) }
       } catch (error) {
         this.#inWork = false
         // With the global key nothing can be missing: a work that still asks is wrong, and is rejected.
@@ -245,7 +244,7 @@ export class CommitQueue {
           continue
         }
         if (error instanceof AppendFault && (this.#writing || this.behind.broken)) throw error
-        return { job, ok: false, value: error }
+        return { job, ok: false, value: error, hints: [] }
       }
     }
   }
@@ -274,8 +273,8 @@ export class CommitQueue {
     )
   }
 
-  #append(events: readonly Event[], reading: Reading, hints: Hint[]): void {
-    if (events.length === 0) return
+  #append(events: readonly Event[], reading: Reading): Hint[] {
+    if (events.length === 0) return []
     const at = reading.now
     const sessions = new Set<SessionId>()
     for (const event of events) sessions.add(event.session)
@@ -292,6 +291,6 @@ export class CommitQueue {
       throw new AppendFault(`an event could not be recorded (${(cause as Error).message})`, { cause })
     }
     this.#writing = false
-    collectHints(events, { first: this.seq - events.length + 1, at }, hints)
+    return collectHints(events, { first: this.seq - events.length + 1, at })
   }
 }

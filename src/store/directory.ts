@@ -7,6 +7,7 @@ import { dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { faultWords, FileGone, freeBytesAt, freeWords, isAboutPlace } from './disk-fault.ts'
 import { closeToOthers, dataNames, findForeignOwner, makePrivate } from '../trust/private-files.ts'
+import { findDamage } from './file-check.ts'
 import { applicationId, migrations } from './schema.ts'
 
 /** The store cannot be used; the message says what to do. Nothing was changed on disk. */
@@ -85,6 +86,13 @@ function openLock(file: string, path: string): DatabaseSync {
   }
 }
 
+/**
+ * Whether the last process that had it open ended without closing it. Then the file beside it, which commits go to
+ * first, is still there.
+ */
+export const endedUncleanly = (file: string): boolean =>
+  (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
+
 /** Reads the header before SQLite opens the file, so that a file that is not ours is never written to. */
 function checkHeader(file: string): void {
   if (!existsSync(file)) return
@@ -96,7 +104,21 @@ function checkHeader(file: string): void {
   if (size === 0 && !existsSync(`${file}-wal`)) return
   if (size < 100 || header.toString('latin1', 0, 15) !== 'SQLite format 3')
     throw new StoreFault(`${file} is damaged or is not a Tieline log. ${leftAlone}`)
+  // Where it was closed, it is as long as it says, whenever it says so for the last change of it.
+  const isSaid = header.readUInt32BE(24) === header.readUInt32BE(92)
+  if (!isSaid || endedUncleanly(file)) return
+  const pageBytes = header.readUInt16BE(16) === 1 ? 65_536 : header.readUInt16BE(16)
+  const missing = header.readUInt32BE(28) * pageBytes - statSync(file).size
+  if (missing > 0)
+    throw new StoreFault(`${file} is damaged (${missing} bytes of it are missing). ${leftAlone}`)
 }
+
+/** A file up to this size is looked through at every start: that takes less than loading a module does. */
+const checkedBytesMax = 8 * 1024 * 1024
+
+/** Whether it is looked through in the background, once it is open. */
+export const isCheckedLater = (file: string): boolean =>
+  endedUncleanly(file) && statSync(file).size > checkedBytesMax
 
 /** Opens and migrates. A file that is newer, damaged or another program's is only read, and left as it is. */
 export function openDatabase(file: string): DatabaseSync {
@@ -108,12 +130,14 @@ export function openDatabase(file: string): DatabaseSync {
     return migrate(new DatabaseSync(file))
   } catch (cause) {
     if (cause instanceof StoreFault || isAboutPlace(cause)) throw placeFault(file, cause)
-    throw new StoreFault(
-      `${file} cannot be read as a Tieline log (${(cause as Error).message}). ${leftAlone}`,
-      { cause },
-    )
+    throw damagedFault(file, cause)
   }
 }
+
+export const damagedFault = (file: string, cause: unknown): StoreFault =>
+  new StoreFault(`${file} cannot be read as a Tieline log (${(cause as Error).message}). ${leftAlone}`, {
+    cause,
+  })
 
 /** A place that cannot be written says nothing about the log: a full disk is no reason to move it away. */
 export function placeFault(file: string, cause: unknown): unknown {
@@ -138,8 +162,8 @@ function inspect(file: string): void {
         `${file} was written by a newer Tieline (its format is ${version}, this one knows ` +
           `${migrations.length}). Update Tieline; the file was left as it is.`,
       )
-    const damage = (db.prepare('pragma quick_check(1)').get() as { quick_check: string }).quick_check
-    if (damage !== 'ok') throw new StoreFault(`${file} is damaged (${damage}). ${leftAlone}`)
+    const damage = statSync(file).size > checkedBytesMax ? null : findDamage(db)
+    if (damage !== null) throw new StoreFault(`${file} is damaged (${damage}). ${leftAlone}`)
   } finally {
     db.close()
   }

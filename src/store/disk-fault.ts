@@ -74,6 +74,10 @@ export const isAboutPlace = (cause: unknown): boolean => {
   )
 }
 
+/** Whether it is about what is in a file, which no longer makes sense. */
+export const isDamage = (cause: unknown): boolean =>
+  ([codes.corrupt, codes.notADatabase] as (number | null)[]).includes(primaryCode(cause))
+
 /** SQLite's primary codes for faults of the data, not of the disk: too big, constraint, mismatch. */
 const dataFaults: ReadonlySet<number> = new Set([18, 19, 20])
 

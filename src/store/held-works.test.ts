@@ -156,3 +156,22 @@ test('of those that wait the first that nobody before it blocks is next, whateve
   queue.endRound()
   expect(queue.isEmpty()).toBe(true)
 })
+
+test('an urgent work goes before all others, but not before one that is held and has one of its keys', () => {
+  const queue = new WorkQueue<{ name: string; keys: `session:${string}`[]; urgent?: boolean }>()
+  const take = (): string | undefined => queue.take()?.name
+  queue.push({ name: 'held', keys: ['session:a'] })
+  const held = queue.take()
+  if (held === undefined) throw new Error('nothing was taken')
+  queue.hold(held)
+  queue.endRound()
+  queue.push({ name: 'plain', keys: ['session:b'] })
+  queue.push({ name: 'behind', keys: ['session:a'], urgent: true })
+  queue.push({ name: 'urgent', keys: ['session:b'], urgent: true })
+  expect(queue.hasUrgent()).toBe(true)
+  expect([take(), take(), take()]).toEqual(['urgent', 'plain', undefined])
+  expect(queue.hasUrgent()).toBe(false)
+  queue.endRound()
+  queue.release(held)
+  expect([take(), take(), take()]).toEqual(['held', 'behind', undefined])
+})

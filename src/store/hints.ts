@@ -4,11 +4,8 @@ import { toTurnId } from '../model/id.ts'
 import { opensTurn } from '../model/opening.ts'
 import type { Hint } from '../runtime/kernel/store-port.ts'
 
-export function collectHints(
-  events: readonly Event[],
-  { first, at }: { first: number; at: number },
-  hints: Hint[],
-): void {
+export function collectHints(events: readonly Event[], { first, at }: { first: number; at: number }): Hint[] {
+  const hints: Hint[] = []
   const started = new Set<string | null>()
   for (const event of events) if (event.type === 'turn.started') started.add(event.turn)
   for (const event of events) {
@@ -16,6 +13,7 @@ export function collectHints(
     if (hint !== null) hints.push(hint)
   }
   hints.push({ kind: 'appended', events, first, at })
+  return hints
 }
 
 function makeHint(event: Event, started: ReadonlySet<string | null>): Hint | null {

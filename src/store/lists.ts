@@ -1,31 +1,19 @@
-/** Reads for lists and for looking around: sessions, agents, questions, waits. Never for decisions. */
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
+/** Reads for lists and for looking around: requests, calls, agents, questions, waits. Never for decisions. */
+import type { DatabaseSync } from 'node:sqlite'
 import type { StoredEvent } from '../model/event.ts'
 import type { Answer } from '../model/question.ts'
-import { callsBelow, type FlowId, type SessionId, type TurnId } from '../model/id.ts'
+import { callsBelow, type FlowId, type TurnId } from '../model/id.ts'
 import { pageUnitsMax } from '../model/limits.ts'
-import type { CallPage, CallsAsk, Lists, WaitRow, SessionListing } from '../runtime/kernel/lists-port.ts'
+import type { CallPage, CallsAsk, Lists, WaitRow } from '../runtime/kernel/lists-port.ts'
 import { clientLists } from './client-lists.ts'
+import { prepareFindIds } from './find-ids.ts'
 import { prepareEventReader, type EventReader } from './log-row.ts'
 import { mailLists } from './mail-lists.ts'
-import { arrays, selected, sessionAt, sessionColumns, type RawArray } from './rows.ts'
+import { sessionLists } from './session-lists.ts'
 import { runGently, unitsPerRow, unitsPerSlice } from './slices.ts'
-
-const session = selected('s', sessionColumns)
-
-const isLive = 'exists (select 1 from turns where live = 1 and session = s.id)'
-const newestEntry = (column: string): string =>
-  `(select ${column} from entries where session = s.id order by n desc limit 1)`
-
-/**
- * `ses_calls-…` is where a session that a connected program runs makes its calls
- * (`runtime/sessions/client-turn.ts`): nobody writes to it, so it is in no list.
- */
-const isListed = `s.kind <> 'ephemeral' and s.id not glob 'ses_calls-*'`
 
 function prepareAll(db: DatabaseSync) {
   return {
-    ...prepareSessions(db),
     ...prepareCalls(db),
     agents: db.prepare(
       `select a.seq as seq, a.created_at as at, a.deleted as deleted
@@ -40,27 +28,13 @@ function prepareAll(db: DatabaseSync) {
       `select t.id as turn, t.opened_seq as openedSeq, s.seq is not null as seen
         from turns t indexed by turns_roots left join seen s on s.flow = t.flow
         where t.caller is null and t.opened_seq < ?1 and t.id = 'turn_' || substr(t.flow, 6)
-          and (?2 = 0 or t.flow in (select flow from turns where live = 1 and session > ''))
-        order by t.opened_seq desc limit +?3`,
-    ),
-    flowsLike: db.prepare(
-      `select t.flow as id from turns t indexed by turns_roots
-        where t.caller is null and t.opened_seq > 0 and t.id = 'turn_' || substr(t.flow, 6)
-          and instr(t.flow, ?1) > 0 order by t.opened_seq desc limit +?2`,
-    ),
-    callsLike: db.prepare(
-      `select 'call_' || substr(t.id, 6) as id, t.opened_seq as seq from turns t indexed by turns_calls
-        where t.caller is not null and t.opened_seq > 0 and instr('call_' || substr(t.id, 6), ?1) > 0
         order by t.opened_seq desc limit +?2`,
     ),
-    refusedLike: db.prepare(
-      `select r.call as id, r.seq as seq from refused r indexed by refused_seq
-        where r.seq > 0 and instr(r.call, ?1) > 0 order by r.seq desc limit +?2`,
-    ),
-    questionsLike: db.prepare(
-      `select q.id as id from questions q indexed by questions_open join turns t on t.id = q.turn
-        where q.answer is null and q.id > '' and t.state = 'running' and instr(q.id, ?1) > 0
-        order by q.id desc limit +?2`,
+    liveRoots: db.prepare(
+      `select t.id as turn, t.opened_seq as openedSeq, s.seq is not null as seen
+        from turns t left join seen s on s.flow = t.flow where t.caller is null
+          and t.id in (select 'turn_' || substr(flow, 6) from turns where live = 1 and session > '')
+          and t.opened_seq < ?1 order by t.opened_seq desc limit +?2`,
     ),
     counts: db.prepare(
       `select (select count(*) from turns where pending = 1 and caller > '') as openCalls,
@@ -78,50 +52,6 @@ function prepareAll(db: DatabaseSync) {
     notices: db.prepare('select about, text from notices where session = ? order by seq desc limit +?'),
   }
 }
-
-const prepareSessions = (db: DatabaseSync) => ({
-  sessions: arrays(
-    db.prepare(`select ${session}, ${isLive},
-        max(s.created_at, coalesce(${newestEntry('at')}, 0),
-          coalesce((select max(opened_at) from turns where live = 1 and session = s.id), 0)),
-        (select archived from sessions p where p.id = s.parent), ${newestEntry('turn')},
-        coalesce((select waiting from inboxes where session = s.id), 0)
-      from sessions s indexed by sessions_listed
-      where ${isListed} and (s.created_at, s.id) < (?1, ?2)
-        and (?3 is null or s.cwd = ?3) and (?4 is null or s.agent = ?4) and (?5 is null or s.parent = ?5)
-        and (s.archived is null or ?6 = 1) and (?7 is null or ?7 = ${isLive})
-      order by s.created_at desc, s.id desc limit +?8`),
-  ),
-  like: db.prepare(
-    `select s.id as id from sessions s indexed by sessions_listed
-      where ${isListed} and s.created_at >= 0 and instr(s.id, ?1) > 0
-      order by s.created_at desc limit +?2`,
-  ),
-  /** Their title is the address. */
-  addresses: arrays(
-    db.prepare(
-      `select ${session} from sessions s indexed by sessions_listed
-        where ${isListed} and s.created_at >= 0 and s.kind = 'external' and s.archived is null
-          and s.id glob 'ses_client-*' and instr(s.title, '@') > 0
-        order by s.created_at desc limit +?`,
-    ),
-  ),
-  children: arrays(
-    db.prepare(
-      `select ${session} from sessions s
-        where s.parent = ? and s.parent is not null and s.kind <> 'ephemeral' order by s.id`,
-    ),
-  ),
-  resting: db.prepare(`select s.id as id from sessions s indexed by sessions_parent
-    where s.parent > '' and s.parent is not null and s.kind <> 'ephemeral' and s.kind = 'persistent'
-      and s.archived is null and s.created_at < ?1 and coalesce(${newestEntry('at')}, 0) < ?1
-      and not ${isLive}
-      and not exists (select 1 from inboxes where session = s.id and waiting > 0)
-      and not exists (select 1 from messages where state = 'draft' and owner = s.id)
-      and not exists (select 1 from sessions c where c.parent = s.id and c.parent is not null
-        and c.kind <> 'ephemeral' and c.kind = 'persistent' and c.archived is null)
-    limit +?2`),
-})
 
 /** Each page looks through the newest ?4 calls, and the newest ?4 refusals, below ?1. */
 function prepareCalls(db: DatabaseSync) {
@@ -147,27 +77,8 @@ export function prepareLists(db: DatabaseSync): Lists {
   const events = prepareEventReader(db)
   const eventAt = events.find
   return {
-    listing: async (ask, limit) =>
-      (
-        statements.sessions.all(
-          ask.before?.createdAt ?? Number.MAX_SAFE_INTEGER,
-          ask.before?.id ?? '',
-          ask.dir ?? null,
-          ask.agent ?? null,
-          ask.parent ?? null,
-          ask.archived ? 1 : 0,
-          ask.active === undefined ? null : ask.active ? 1 : 0,
-          limit,
-        ) as unknown as RawArray[]
-      ).map(toListing),
-    sessionsLike: async (part, limit) =>
-      (statements.like.all(part, limit) as { id: SessionId }[]).map(({ id }) => id),
-    addresses: async (limit) =>
-      (statements.addresses.all(limit) as unknown as RawArray[]).map((raw) => sessionAt(raw, 0)),
-    children: async (parent) =>
-      (statements.children.all(parent) as unknown as RawArray[]).map((raw) => sessionAt(raw, 0)),
-    restingSince: async (before, limit) =>
-      (statements.resting.all(before, limit) as { id: SessionId }[]).map(({ id }) => id),
+    ...sessionLists(db),
+    ...prepareFindIds(db),
     agentRows: async () =>
       (statements.agents.all() as { seq: number; at: number; deleted: number }[]).flatMap(
         ({ seq, at, deleted }) => {
@@ -191,13 +102,12 @@ export function prepareLists(db: DatabaseSync): Lists {
     calls: (ask, limit) => runGently(fillCalls(events, listCalls(statements, ask, limit))),
     roots: async ({ before, live }, limit) =>
       (
-        statements.roots.all(before ?? Number.MAX_SAFE_INTEGER, live ? 1 : 0, limit) as {
+        (live ? statements.liveRoots : statements.roots).all(before ?? Number.MAX_SAFE_INTEGER, limit) as {
           turn: TurnId
           openedSeq: number
           seen: number
         }[]
       ).map(({ seen, ...row }) => ({ ...row, seen: seen === 1 })),
-    idsLike: async (kind, part, limit) => findLike(statements, kind, part, limit),
     ...clientLists(db),
     notices: async (id, limit) =>
       (statements.notices.all(id, limit) as { about: string; text: string }[])
@@ -207,25 +117,6 @@ export function prepareLists(db: DatabaseSync): Lists {
     counts: async () => ({ ...(statements.counts.get() as Awaited<ReturnType<Lists['counts']>>) }),
     waits: async (at) => (statements.waits.all(at) as WaitRow[]).map((wait) => ({ ...wait })),
   }
-}
-
-type IdRow = { id: string; seq: number }
-
-/** Calls that were opened and those that were refused are one kind to people. */
-function findLike(
-  statements: ReturnType<typeof prepareAll>,
-  kind: 'call' | 'flow' | 'question',
-  part: string,
-  limit: number,
-): string[] {
-  const like = (statement: StatementSync): IdRow[] => statement.all(part, limit) as IdRow[]
-  const found =
-    kind === 'flow'
-      ? like(statements.flowsLike)
-      : kind === 'question'
-        ? like(statements.questionsLike)
-        : [...like(statements.callsLike), ...like(statements.refusedLike)].sort((a, b) => b.seq - a.seq)
-  return found.slice(0, limit).map(({ id }) => id)
 }
 
 /** R11: how many calls one page looks through for those of a session. */
@@ -283,14 +174,3 @@ function* fillCalls(events: EventReader, { rows, next }: CallRows): Generator<un
   }
   return { calls, next }
 }
-
-const width = sessionColumns.length
-
-const toListing = (raw: RawArray): SessionListing => ({
-  row: sessionAt(raw, 0),
-  active: raw[width] === 1,
-  updatedAt: raw[width + 1] as number,
-  parentArchived: (raw[width + 2] ?? null) !== null,
-  lastTurn: raw[width + 3] as TurnId | null,
-  buffered: raw[width + 4] as number,
-})

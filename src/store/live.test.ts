@@ -71,6 +71,7 @@ test('R10: a fact from memory is the fact of the views, whatever happened before
     fc.asyncProperty(acts, async (chosen) => {
       const store = memory()
       const [live, withFlows] = [new Live(), ownFlows()]
+      const sql = prepareFacts(store.db)
       await store.heartbeat(node, 1e9)
       live.lease(node, now + 1e9)
       let chances: number[] = []
@@ -81,7 +82,9 @@ test('R10: a fact from memory is the fact of the views, whatever happened before
         if (events.length === 0) continue
         await append(store, ...events)
         live.apply({ seq: store.lastSeq(), at: now, events })
-        const views = createTx({ sql: prepareFacts(store.db), now, held: null }, [])
+        // Whoever looks has the views brought up to date.
+        await store.turns({ flow: 'flow_1' }, 1)
+        const views = createTx({ sql, now, held: null }, [])
         const [memory, asked] = await readBoth(live, views, world)
         expect(memory).toEqual(asked)
         known += memory.length

@@ -10,6 +10,7 @@ import { toTurnId, type FlowId, type Millis, type SessionId, type TurnId } from 
 import { nothingSpent } from '../model/money.ts'
 import type { Transaction } from './apply.ts'
 import { isFree, isPlain } from './covered.ts'
+import { dropOldest } from './drop-oldest.ts'
 
 type Turn = { -readonly [Name in keyof TurnRow]: TurnRow[Name] }
 /** `turns` have not ended; `calls` are those that it blocks on. */
@@ -142,8 +143,7 @@ export class Live {
     this.#sessions.set(id, { row, turns: new Set(), calls: new Set() })
     const made = flow === null ? undefined : this.#flows.get(flow)
     if (made !== undefined) made.made += 1
-    if (this.#sessions.size <= sessionsMax) return
-    for (const oldest of this.#sessions.keys()) return void this.#sessions.delete(oldest)
+    dropOldest(this.#sessions, sessionsMax, ({ turns, calls }) => turns.size + calls.size === 0)
   }
 
   #send(event: EventOf<'message.sent'>, openedSeq: number, openedAt: Millis): void {

@@ -170,6 +170,9 @@ export const listMoved = (db: DatabaseSync, after: number): Iterable<LogRow> =>
   movedRows(db).list(after, (fault) => tellDamage(db, fault))
 
 /** The log as it was written, so that another store folds it to the same views. */
-export function* readTransactions(db: DatabaseSync): Generator<{ at: number; events: StoredEvent[] }> {
-  for (const row of listRows(db)) yield { at: row.at, events: numberEvents(row, parseEvents(row)) }
+export function* readTransactions(
+  db: DatabaseSync,
+): Generator<{ at: number; events: StoredEvent[]; units: number }> {
+  for (const row of listRows(db))
+    yield { at: row.at, events: numberEvents(row, parseEvents(row)), units: row.events.length }
 }

@@ -60,7 +60,7 @@ test('an inbox is oldest first or newest first, of replies or not, and has no mo
     pending: false,
     session: { id: 'ses_a' },
   })
-  expect(await store.lists.listing({ archived: false }, 10)).toMatchObject([
+  expect((await store.lists.listing({ archived: false }, 10)).sessions).toMatchObject([
     { row: { id: 'ses_b' }, buffered: 1 },
     { row: { id: 'ses_a' }, buffered: 3 },
   ])

@@ -62,6 +62,40 @@ test.each(Object.keys(prepareAll))('R11: no statement of the %s reads a whole ta
   expect(texts.flatMap((sql) => findScans(db, sql).map((scan) => `${scan}: ${sql}`))).toEqual([])
 })
 
+/** Walks through these go through what is open, or take the first that there is. */
+const walked = new RegExp(
+  [
+    'SEARCH (a|log) USING|waiter>|turns_session|turns_pending|turns_roots|questions_open|clients_quiet',
+    'messages_\\w+|sessions_resting|sessions_addresses',
+  ].join('|'),
+)
+
+/** Steps that go through an index from one end, unless a number in the statement says how far. */
+function findWalks(db: DatabaseSync, sql: string): string[] {
+  // Inside of a subquery, or as the place of one row.
+  const bounded = /\blimit (\d{3,}|\?\d)\)|\blimit 1 offset/.test(sql)
+  return db
+    .prepare(`explain query plan ${sql}`)
+    .all()
+    .map((row) => row['detail'] as string)
+    .filter((detail) => /^SEARCH \w+ USING (?!.*=\?).*[<>]\(?\?/.test(detail))
+    .filter((detail) => !bounded && !walked.test(detail))
+}
+
+test('R11: no list goes through all sessions, requests or calls for those that fit', () => {
+  const db = watched()
+  prepareLists(db)
+  expect(db.texts.flatMap((sql) => findWalks(db, sql).map((walk) => `${walk}: ${sql}`))).toEqual([])
+})
+
+test.each([
+  `select id from sessions s indexed by sessions_listed
+    where s.kind <> 'ephemeral' and s.created_at >= 0 and instr(s.id, ?1) > 0`,
+  'select id from sessions where id > ?1 and agent = ?2',
+])('and a statement that goes through all is found: %s', (sql) =>
+  expect(findWalks(watched(), sql)).not.toEqual([]),
+)
+
 test('R11: none of them sorts more than it must, but by a plan that is named here', () => {
   const db = watched()
   for (const prepare of Object.values(prepareAll)) prepare(db)

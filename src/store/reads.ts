@@ -1,8 +1,7 @@
 /** Reads outside transactions: the log, single rows, and what is due. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { DayRow } from '../model/day-budget.ts'
-import { type SessionId, type TurnId, toCallId } from '../model/id.ts'
-import type { Due, Store, EventFilter, EventPage } from '../runtime/kernel/store-port.ts'
+import type { Store, EventFilter, EventPage } from '../runtime/kernel/store-port.ts'
 import { movedRows } from './archive/moved-rows.ts'
 import { resolveEntry } from './archive/moved-entries.ts'
 import {
@@ -27,6 +26,7 @@ import {
   entryColumns,
 } from './rows.ts'
 import type { Entry } from '../model/context.ts'
+import { prepareDue } from './due.ts'
 import { findSegment, listSegments } from './segments.ts'
 import { runGently, unitsPerRow, unitsPerSlice } from './slices.ts'
 import { pageUnitsMax } from '../model/limits.ts'
@@ -34,7 +34,6 @@ import { nextRound } from '../runtime/kernel/next-round.ts'
 
 const turn = selected('t', turnColumns)
 const session = selected('s', sessionColumns)
-const leaseGone = 'not exists (select 1 from nodes n where n.id = t.node and n.until > ?1)'
 
 function prepareAll(db: DatabaseSync) {
   const turns = (where: string): StatementSync =>
@@ -53,22 +52,6 @@ function prepareAll(db: DatabaseSync) {
     bySession: turns('t.live = 1 and t.session = ? order by t.id limit +?'),
     byCaller: turns(`t.pending = 1 and t.caller = (select session from turns where id = ?1)
       and t.caller_turn = ?1 order by t.id limit +?2`),
-    overdueCalls: db.prepare(
-      `select id from turns where live = 1 and session > '' and pending = 1 and call_deadline <= ? limit +?`,
-    ),
-    waiting: db.prepare(`select distinct q.session as id from turns q
-      where q.live = 1 and q.session > ?1 and q.state = 'queued' and not exists (
-        select 1 from turns r where r.live = 1 and r.session = q.session and r.state = 'running')
-      order by q.session limit +?2`),
-    orphaned: db.prepare(`select distinct t.session as id from turns t
-      where t.live = 1 and t.session > ?3 and t.state = 'running' and ${leaseGone}
-      order by t.session limit +?2`),
-    lost: db.prepare(`select t.id as id from turns t join sessions s on s.id = t.session
-      where t.live = 1 and t.session > '' and t.state = 'running' and s.kind = 'external' and ${leaseGone}
-      limit +?2`),
-    overdueTurns: db.prepare(
-      `select id from turns where live = 1 and session > '' and state = 'running' and deadline <= ? limit +?`,
-    ),
   }
 }
 type Reads =
@@ -105,16 +88,7 @@ export function prepareReads(db: DatabaseSync): Pick<Store, Reads> {
       return (rows as unknown as RawArray[]).map((raw) => turnAt(raw, 0, grants))
     },
     entriesByNumber: prepareEntryPages(db),
-    due: async (at, limit, after = null) => ({
-      calls: listIds<TurnId>(statements.overdueCalls, at, limit).map(toCallId),
-      ...pageSessions(
-        listIds<SessionId>(statements.waiting, after ?? '', limit),
-        listIds<SessionId>(statements.orphaned, at, limit, after ?? ''),
-        limit,
-      ),
-      turns: listIds<TurnId>(statements.overdueTurns, at, limit),
-      lost: listIds<TurnId>(statements.lost, at, limit),
-    }),
+    due: prepareDue(db),
     event: findEvent,
     spentOn: async (day) => statements.spentOn.all(day) as DayRow[],
     async refused(call) {
@@ -141,21 +115,6 @@ function prepareGentleFind(db: DatabaseSync): Store['event'] {
     }
     return found
   }
-}
-
-const listIds = <Id extends string>(statement: StatementSync, ...values: (string | number)[]): Id[] =>
-  (statement.all(...values) as { id: Id }[]).map(({ id }) => id)
-
-/** The first of both, in order; where there may be more, `next` is the last of them. */
-function pageSessions(
-  waiting: readonly SessionId[],
-  orphaned: readonly SessionId[],
-  limit: number,
-): Pick<Due, 'sessions' | 'next'> {
-  const both = [...new Set([...waiting, ...orphaned])].sort()
-  const sessions = both.slice(0, limit)
-  const isMore = waiting.length === limit || orphaned.length === limit || both.length > limit
-  return { sessions, next: isMore ? (sessions.at(-1) ?? null) : null }
 }
 
 /** Entries of a conversation by their numbers, as many as fit, in slices. */

@@ -213,6 +213,43 @@ create table moved_flows (flow text primary key, segment integer not null) stric
 create index sessions_forks on sessions (fork_of) where fork_of is not null;
 `
 
+/** What each session has used: its turns, with everything that they called. Filled from the turns that are there. */
+const twelfth = `
+create table spent_sessions (
+  session text primary key, tokens integer not null, spent integer not null, spent_plan integer not null,
+  unpriced integer not null
+) strict, without rowid;
+with recursive up (source, turn, session, made) as (
+  select id, id, session, made from turns where state = 'ended' and (tokens_used > 0 or spent > 0)
+  union all select u.source, above.id, above.session, above.made
+    from up u join turns t on t.id = u.turn join turns above on above.id = t.caller_turn)
+insert into spent_sessions
+  select u.session, sum(t.tokens_used), sum(t.spent), sum(t.spent_plan), sum(coalesce(t.unpriced, t.tokens_used))
+  from (select distinct source, session from up where made = 0) u join turns t on t.id = u.source
+  group by u.session;
+`
+
+/**
+ * Sessions by what lists ask for. Those that are archived are in none of these, since they only grow in number. Ids
+ * are found by how they end, which is what people are shown of them (`find-ids.ts`).
+ */
+const thirteenth = `
+create index sessions_open on sessions (created_at, id) where kind <> 'ephemeral' and archived is null;
+create index sessions_open_agent on sessions (agent, created_at, id)
+  where kind <> 'ephemeral' and archived is null;
+create index sessions_open_cwd on sessions (cwd, created_at, id) where kind <> 'ephemeral' and archived is null;
+drop index sessions_parent;
+create index sessions_below on sessions (parent, created_at, id)
+  where parent is not null and kind <> 'ephemeral';
+create index sessions_resting on sessions (created_at)
+  where parent is not null and kind = 'persistent' and archived is null;
+create index sessions_addresses on sessions (created_at)
+  where kind = 'external' and archived is null and instr(title, '@') > 0;
+create index sessions_ends on sessions (substr(id, -6)) where kind <> 'ephemeral';
+create index turns_ends on turns (substr(id, -6));
+create index refused_ends on refused (substr(call, -6));
+`
+
 /** Applied in order; `user_version` counts those applied. Never edit a released one: add another. */
 export const migrations: readonly string[] = [
   `${first}\n${keywordSchema}`,
@@ -226,10 +263,12 @@ export const migrations: readonly string[] = [
   ninth,
   tenth,
   eleventh,
+  twelfth,
+  thirteenth,
 ]
 
 /** What `rebuild` empties and folds again. */
 export const viewTables = [
   'log_sessions sessions agents turns messages inboxes refused waits traced notices questions permissions',
-  'seen announced woken clients entries spent_days',
+  'seen announced woken clients entries spent_days spent_sessions',
 ].flatMap((names) => names.split(' '))

@@ -3,12 +3,14 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { DamagedRow } from '../model/damaged-row.ts'
 import type { Millis, SessionId, TurnId } from '../model/id.ts'
 import type { Lists } from '../runtime/kernel/lists-port.ts'
+import type { StoreHealth } from '../runtime/kernel/store-health.ts'
 import type { Cleaner, Due, EventPage, Store } from '../runtime/kernel/store-port.ts'
 import { archiveFlows, type ArchiveAsk, type Archived } from './archive/archive-flows.ts'
 import { freePages } from './archive/free-pages.ts'
 import { CommitQueue } from './commit-queue.ts'
 import type { QueueOptions } from './queue-options.ts'
 import { selectEntriesGently } from './entries.ts'
+import { checkInBackground, nothingChecked } from './file-check.ts'
 import { prepareFacts } from './fact-statements.ts'
 import { sessionFacts, turnFacts, type Reading } from './facts.ts'
 import { prepareLists } from './lists.ts'
@@ -16,8 +18,8 @@ import { prepareReads } from './reads.ts'
 import { openFiles } from './writer.ts'
 
 type SqliteOptions = Partial<QueueOptions> & {
-  /** A data directory, or ':memory:'. */
-  directory: string
+  /** A data directory, ':memory:', or an empty database in memory that somebody made. */
+  directory: string | DatabaseSync
   now: () => Millis
   /** Called with a row of the log that cannot be read, each time that a read comes across it. */
   onDamage?: (fault: DamagedRow) => void
@@ -45,6 +47,11 @@ export function sqliteStore({ directory, onDamage = () => undefined, ...given }:
   const { now } = given
   const options = { elapsed: now, cleaner: cleanAlready, onHealth: () => undefined, ...given }
   const queue = new CommitQueue(files, options)
+  const { file, isSuspect } = files
+  const check =
+    file === null || !isSuspect
+      ? nothingChecked
+      : checkInBackground(file.path, (fault) => void queue.outage.begin(fault))
   // R2: reads outside a transaction use a connection that sees only what was committed.
   const { reader } = files
   const committed = reader === files.db ? queue.writer.facts : prepareFacts(reader)
@@ -57,8 +64,10 @@ export function sqliteStore({ directory, onDamage = () => undefined, ...given }:
   const entriesNow = after(readEntries, queue)
   let closing: Promise<void> | null = null
   const close = async (): Promise<void> => {
+    await check.close()
     await queue.drain()
     queue.catchUpHere()
+    await files.checkpoints?.close()
     if (reader !== queue.writer.db) reader.close()
     queue.writer.db.close()
     files.release()
@@ -84,8 +93,8 @@ export function sqliteStore({ directory, onDamage = () => undefined, ...given }:
     commits: () => queue.commits,
     archive: files.file === null ? null : (ask) => archiveIn(queue, reader, ask),
     lastSeq: () => queue.seq,
-    health: () => queue.outage.health(),
-    transact: (keys, work) => queue.transact(keys, work),
+    health: () => withProgress(queue.outage.health(), check.progress()),
+    transact: (keys, work, urgent) => queue.transact(keys, work, urgent),
     turn: async (id) => queue.known()?.turn(id)?.turn ?? turnNow(id),
     session: async (id) => queue.known()?.row(id) ?? reads.session(id),
     sessionFacts: async (id) => queue.known()?.session(id, now()) ?? sessionNow(id),
@@ -99,6 +108,9 @@ export function sqliteStore({ directory, onDamage = () => undefined, ...given }:
     close: () => (closing ??= close()),
   }
 }
+
+const withProgress = (health: StoreHealth, checking: { done: number; of: number } | null): StoreHealth =>
+  health.state === 'ok' && checking !== null ? { ...health, checking } : health
 
 /** R1 does not matter here: what is moved is read from its segment, whatever was decided meanwhile. */
 async function archiveIn(queue: CommitQueue, reader: DatabaseSync, ask: ArchiveAsk): Promise<Archived> {

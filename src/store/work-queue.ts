@@ -1,43 +1,56 @@
 /**
  * Works that wait for the writer, in the order in which they came. One that is held keeps its place: those
- * that name one of its keys wait behind it, and the others pass.
+ * that name one of its keys wait behind it, and the others pass. An urgent one goes before all that are not, but for
+ * those that are held.
  */
-import type { Key, Tx } from '../runtime/kernel/store-port.ts'
+import type { Hint, Key, Tx } from '../runtime/kernel/store-port.ts'
 
 export type Job = {
   keys: readonly Key[]
   /** What is known of the texts that it appends, once they were looked at. */
   known: unknown
+  urgent: boolean
   work: (tx: Tx) => Promise<unknown>
   resolve: (value: unknown) => void
   reject: (error: unknown) => void
 }
-/** What became of it, told when it is durable. */
-export type Settled = { job: Job; ok: boolean; value: unknown }
+/** What became of it, told when it is durable. Null: nobody waits for it, and there are only hints. */
+export type Settled = { job: Job | null; ok: boolean; value: unknown; hints: readonly Hint[] }
 
-export class WorkQueue<Work extends { keys: readonly Key[] }> {
+export class WorkQueue<Work extends { keys: readonly Key[]; urgent?: boolean }> {
   #works: Work[] = []
+  #urgent: Work[] = []
   readonly #held = new Set<Work>()
   /** Of this round: those that were passed over, in their order, and the keys that nobody may pass. */
   #passed: Work[] = []
   readonly #blocked = new Set<Key>()
 
   push(work: Work): void {
-    this.#works.push(work)
+    const list = work.urgent === true && !this.#isBehindHeld(work) ? this.#urgent : this.#works
+    list.push(work)
+  }
+
+  #isBehindHeld(work: Work): boolean {
+    for (const held of this.#held) if (held.keys.some((key) => work.keys.includes(key))) return true
+    return false
   }
 
   isEmpty(): boolean {
-    return this.#works.length === 0 && this.#passed.length === 0
+    return this.#works.length === 0 && this.#passed.length === 0 && this.#urgent.length === 0
   }
+
+  hasUrgent = (): boolean => this.#urgent.length > 0
 
   /** The next that may run in this round. */
   take(): Work | undefined {
-    for (let work = this.#works.shift(); work !== undefined; work = this.#works.shift()) {
+    for (let work = this.#shift(); work !== undefined; work = this.#shift()) {
       if (!this.#held.has(work) && !work.keys.some((key) => this.#blocked.has(key))) return work
       this.#passOver(work)
     }
     return undefined
   }
+
+  #shift = (): Work | undefined => this.#urgent.shift() ?? this.#works.shift()
 
   /** One that was just taken: until it is released it does not run. */
   hold(work: Work): void {
@@ -64,6 +77,6 @@ export class WorkQueue<Work extends { keys: readonly Key[] }> {
   drain(): Work[] {
     this.endRound()
     this.#held.clear()
-    return this.#works.splice(0)
+    return [...this.#urgent.splice(0), ...this.#works.splice(0)]
   }
 }

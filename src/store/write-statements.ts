@@ -1,6 +1,7 @@
 /** The statements that change the views, each prepared once for a connection. */
 import type { DatabaseSync } from 'node:sqlite'
 import { fateColumns, manyPairs } from './ahead.ts'
+import { prepareSessionCosts } from './apply-session-costs.ts'
 import { prepareStepWrites } from './apply-steps.ts'
 import { prepareMailWrites } from './apply-mail.ts'
 import { prepareWakeWrites } from './apply-wake.ts'
@@ -51,6 +52,7 @@ export function prepareWrites(db: DatabaseSync) {
     ...prepareTurnWrites(db),
     mail: prepareMailWrites(db),
     wake: prepareWakeWrites(db),
+    costs: prepareSessionCosts(db),
   }
 }
 export type Writes = ReturnType<typeof prepareWrites>

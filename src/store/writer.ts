@@ -4,9 +4,18 @@
  */
 import { DatabaseSync } from 'node:sqlite'
 import type { DamagedRow } from '../model/damaged-row.ts'
+import { canAsk, Checkpoints } from './checkpoints.ts'
 import { prepareWrites } from './write-statements.ts'
-import { connect, openDatabase, ownDirectory, placeFault, StoreFault } from './directory.ts'
-import { FileGone, fileIdentity, probeDisk } from './disk-fault.ts'
+import {
+  connect,
+  damagedFault,
+  isCheckedLater,
+  openDatabase,
+  ownDirectory,
+  placeFault,
+  StoreFault,
+} from './directory.ts'
+import { FileGone, fileIdentity, isDamage, probeDisk } from './disk-fault.ts'
 import { prepareFacts } from './fact-statements.ts'
 import { watchRows } from './log-row.ts'
 import { foldTail, prepareMark } from './tail.ts'
@@ -16,19 +25,24 @@ export type OpenFiles = {
   db: DatabaseSync
   reader: DatabaseSync
   file: LogFile | null
+  checkpoints: Checkpoints | null
+  /** Whether somebody should look through the file: the last process did not close it. */
+  isSuspect: boolean
   onDamage: (fault: DamagedRow) => void
   release: () => void
 }
 
-export function openFiles(directory: string, onDamage: OpenFiles['onDamage']): OpenFiles {
-  if (directory === ':memory:') {
-    const db = openDatabase(directory)
+export function openFiles(directory: string | DatabaseSync, onDamage: OpenFiles['onDamage']): OpenFiles {
+  if (typeof directory !== 'string' || directory === ':memory:') {
+    const db = typeof directory === 'string' ? openDatabase(directory) : directory
     watchRows(db, onDamage)
-    return { db, reader: db, file: null, onDamage, release: () => undefined }
+    const ofFile = { file: null, checkpoints: null, isSuspect: false }
+    return { db, reader: db, ...ofFile, onDamage, release: () => undefined }
   }
   const owned = ownDirectory(directory)
   const opened: DatabaseSync[] = []
   try {
+    const isSuspect = isCheckedLater(owned.file)
     const db = openDatabase(owned.file)
     opened.push(db)
     const reader = new DatabaseSync(owned.file, { readOnly: true })
@@ -44,11 +58,13 @@ export function openFiles(directory: string, onDamage: OpenFiles['onDamage']): O
       )
     // The lock says that nobody else is alive: leases of earlier processes have ended with them.
     db.exec('update nodes set until = 0')
-    return { db, reader, file: openLogFile(owned.file), onDamage, release: () => owned.release() }
+    const file = openLogFile(owned.file)
+    const checkpoints = canAsk(db) ? new Checkpoints(owned.file) : null
+    return { db, reader, file, checkpoints, isSuspect, onDamage, release: () => owned.release() }
   } catch (error) {
     for (const one of opened) one.close()
     owned.release()
-    throw placeFault(owned.file, error)
+    throw isDamage(error) ? damagedFault(owned.file, error) : placeFault(owned.file, error)
   }
 }
 

@@ -87,7 +87,15 @@ export function completeAnswer(name: string, input: unknown, answer: ToolAnswer)
   const accepts = name === 'buffer' && isRecord(answer.value) && 'accepted' in answer.value
   return isWhole || accepts
     ? answer
-    : explainNothing(name, input, textAt(error, 'code'), textAt(error, 'message'))
+    : nameCall(explainNothing(name, input, textAt(error, 'code'), textAt(error, 'message')), error)
+}
+
+/** What it had called by then can be looked up. */
+function nameCall(answer: ToolAnswer, error: Json): ToolAnswer {
+  const call = textAt(error, 'call_id')
+  const field = ['call_id', 'correlation_id'].find((one) => isRecord(answer.value) && one in answer.value)
+  if (call === '' || field === undefined || !isRecord(answer.value)) return answer
+  return { ...answer, value: { ...answer.value, [field]: call } }
 }
 
 const isOurTool = (name: string): name is ToolName => Object.hasOwn(emptyAnswers, name)

@@ -11,7 +11,7 @@ export const privateMode = 0o600
 
 /** What we write into a data directory: the log with what SQLite puts beside it, keys, addresses, output. */
 export const dataNames =
-  /^(?:(?:tieline|replica)\.db|owner\.lock|token|secret|(?:server|replay)\.json|serve\.log|space\.probe)(?:[-.].*)?$/
+  /^(?:(?:tieline|replica)\.db|token|secret|(?:server|replay|limits)\.json|\w+\.(?:lock|log|probe|kept))(?:[-.].*)?$/
 /** What a view of mail writes: a database or a folder for each session, and how far it has read. */
 export const mailNames = /^(?:ses_.*|\.cursor-.*)$/
 

@@ -7,8 +7,7 @@ export type BoundedMap<K, V> = {
   size(): number
 }
 
-export function boundedMap<K, V>(entriesMax: number): BoundedMap<K, V> {
-  const map = new Map<K, V>()
+export function boundedMap<K, V>(entriesMax: number, map = new Map<K, V>()): BoundedMap<K, V> {
   return {
     get: (key) => map.get(key),
     set(key, value) {

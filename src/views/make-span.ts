@@ -15,6 +15,7 @@ import {
   splitModel,
   toolAttributes,
   toolContent,
+  readCost,
   usageAttributes,
   type Attributes,
 } from './span-attributes.ts'
@@ -33,7 +34,7 @@ export type OpenTurn = {
   source: string | null
   /** When it was asked for, then when it began to run. */
   startMs: Millis
-  usage: { input: number; output: number; nanoUsd?: number | undefined } | null
+  usage: { input: number; output: number; nanoUsd?: number | undefined; plan?: number | undefined } | null
   model: string | null
   content: Attributes
 }
@@ -139,7 +140,7 @@ export function makeStepSpan(
       'gen_ai.operation.name': 'chat',
       ...modelAttributes(model, settings.provider),
       ...about,
-      ...usageAttributes(event.usage && { ...event.usage, nanoUsd: event.usage.cost?.nanoUsd }),
+      ...usageAttributes(event.usage && { ...event.usage, ...readCost(event.usage) }),
       ...(event.usage?.estimated === true ? { 'tieline.usage.estimated': true } : {}),
       ...(model === null ? { 'tieline.step': event.kind } : {}),
       ...(finish === null ? {} : { 'gen_ai.response.finish_reasons': [finish] }),

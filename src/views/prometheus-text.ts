@@ -97,8 +97,7 @@ export const renderGauge = (
     : values.map(([labels, value]) => renderValue(name, labels, value)).join(''))
 
 /** Keeps names apart up to a number of them; all later ones are "other". */
-export function boundedNames(namesMax: number): (name: string) => string {
-  const names = new Set<string>()
+export function boundedNames(namesMax: number, names = new Set<string>()): (name: string) => string {
   return (name) => {
     if (names.has(name)) return name
     if (names.size >= namesMax) return 'other'

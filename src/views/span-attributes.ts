@@ -38,14 +38,23 @@ export const toolContent = (content: Content | null, input: unknown, output: unk
     ? {}
     : { 'gen_ai.tool.call.arguments': content.json(input), 'gen_ai.tool.call.result': content.json(output) }
 
-export const usageAttributes = (usage: (TokenPair & { nanoUsd?: number | undefined }) | null): Attributes =>
+export const usageAttributes = (
+  usage: (TokenPair & { nanoUsd?: number | undefined; plan?: number | undefined }) | null,
+): Attributes =>
   usage === null
     ? {}
     : {
         'gen_ai.usage.input_tokens': usage.input,
         'gen_ai.usage.output_tokens': usage.output,
         ...(usage.nanoUsd === undefined ? {} : { 'tieline.cost.usd': toUsd(usage.nanoUsd) }),
+        // A part of it: what a plan covers, and would have cost.
+        ...((usage.plan ?? 0) === 0 ? {} : { 'tieline.cost.plan_usd': toUsd(usage.plan ?? 0) }),
       }
+/** Undefined where it has no price. */
+export const readCost = ({ cost }: Usage): { nanoUsd: number | undefined; plan: number | undefined } => ({
+  nanoUsd: cost?.nanoUsd,
+  plan: cost?.plan === true ? cost.nanoUsd : undefined,
+})
 type TokenPair = Pick<Usage, 'input' | 'output'>
 
 export function splitModel(name: string): { provider: string | null; model: string } {

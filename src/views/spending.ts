@@ -5,9 +5,14 @@ import { boundedMap } from './bounded-map.ts'
 import { boundedNames } from './prometheus-text.ts'
 
 /** The directory of a session, and the day in UTC. */
-export function createPlaces(namesMax: number, openMax: number) {
-  const projects = boundedNames(namesMax)
-  const projectOf = boundedMap<SessionId, string>(openMax)
+export function createPlaces(
+  namesMax: number,
+  openMax: number,
+  names: Set<string>,
+  known: Map<SessionId, string>,
+) {
+  const projects = boundedNames(namesMax, names)
+  const projectOf = boundedMap(openMax, known)
   return {
     open: ({ session, cwd }: EventOf<'session.created'>): void => projectOf.set(session, projects(cwd)),
     find: ({ session }: Event, at: Millis) => ({
@@ -18,9 +23,12 @@ export function createPlaces(namesMax: number, openMax: number) {
   }
 }
 
+/** What the steps of a turn have used so far. */
+export type StepsSpent = { tokens: number; nanoUsd: number }
+
 /** A request that was cut off is no step, but it was paid for: what a turn says at its end, without its steps. */
-export function createSpent(openMax: number) {
-  const spent = boundedMap<TurnId, { tokens: number; nanoUsd: number }>(openMax)
+export function createSpent(openMax: number, known: Map<TurnId, StepsSpent>) {
+  const spent = boundedMap(openMax, known)
   return {
     add(turn: TurnId, { input, output, cost }: Usage): void {
       const before = spent.get(turn) ?? { tokens: 0, nanoUsd: 0 }

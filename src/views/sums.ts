@@ -24,17 +24,48 @@ const render = ({ spent, ...tokens }: Amounts): TokenAmounts => ({ ...tokens, co
 /** Where tokens were used. */
 export type Place = { agent: string; model: string; project: string; day: string }
 
+/** As it is kept over restarts. */
+export type SavedSums = Pick<RunningSums, 'requests' | 'turns' | 'calls' | 'refused' | 'context'> & {
+  agents: Map<string, OfAgent>
+  models: Map<string, Amounts>
+  projects: Map<string, Amounts>
+  days: Map<string, Amounts>
+  tokens: Amounts
+}
+
 export class RunningSums {
+  static load({ requests, turns, calls, refused, ...saved }: SavedSums): RunningSums {
+    const sums = new RunningSums(saved)
+    return Object.assign(sums, { requests, turns, calls, refused })
+  }
+
   requests = 0
   turns = 0
   calls = 0
   refused = 0
-  readonly context = { calls: 0, passed: 0, history: 0 }
-  readonly #agents = new Map<string, OfAgent>()
-  readonly #models = new Map<string, Amounts>()
-  readonly #projects = new Map<string, Amounts>()
-  readonly #days = new Map<string, Amounts>()
-  readonly #tokens = noTokens()
+  readonly context: { calls: number; passed: number; history: number }
+  readonly #agents: Map<string, OfAgent>
+  readonly #models: Map<string, Amounts>
+  readonly #projects: Map<string, Amounts>
+  readonly #days: Map<string, Amounts>
+  readonly #tokens: Amounts
+
+  constructor(saved: Partial<SavedSums> = {}) {
+    this.context = saved.context ?? { calls: 0, passed: 0, history: 0 }
+    this.#agents = saved.agents ?? new Map()
+    this.#models = saved.models ?? new Map()
+    this.#projects = saved.projects ?? new Map()
+    this.#days = saved.days ?? new Map()
+    this.#tokens = saved.tokens ?? noTokens()
+  }
+
+  /** Shares everything with the sums: whoever keeps it writes it down at once. */
+  save(): SavedSums {
+    const { requests, turns, calls, refused, context } = this
+    const [agents, models, projects] = [this.#agents, this.#models, this.#projects]
+    const [days, tokens] = [this.#days, this.#tokens]
+    return { requests, turns, calls, refused, context, agents, models, projects, days, tokens }
+  }
 
   get tokens(): number {
     return this.#tokens.input + this.#tokens.output

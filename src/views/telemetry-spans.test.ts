@@ -70,6 +70,23 @@ test('a run with a call is one tree: the turn, its steps, the call, the turn bel
   })
 })
 
+test('spans have what a request cost, a plan is marked, and what has no price has none', async () => {
+  const costs = [{ nanoUsd: 250_000_000, by: 'reported', plan: true } as const, undefined]
+  const events = (await recordRun()).map((stored): StoredEvent => {
+    const { event } = stored
+    if (event.type !== 'step.ended' || event.usage === null) return stored
+    const cost = costs.shift()
+    const usage = { ...event.usage, ...(cost === undefined ? {} : { cost }) }
+    return { ...stored, event: { ...event, usage } }
+  })
+  const spans = await exportSpans(events)
+  const priced = { 'tieline.cost.usd': 0.25, 'tieline.cost.plan_usd': 0.25 }
+  expect(findSpan(spans, 'invoke_agent planner').attributes).toMatchObject(priced)
+  const chats = spans.filter((span) => span.attributes['gen_ai.operation.name'] === 'chat')
+  expect(chats.map(({ attributes }) => attributes['tieline.cost.usd'])).toEqual([0.25, undefined])
+  expect(findSpan(spans, 'invoke_agent coder').attributes).not.toHaveProperty('tieline.cost.usd')
+})
+
 test('a run with a call says what failed and why, in few words', async () => {
   const spans = await exportSpans(await recordRun())
   expect(findSpan(spans, 'execute_tool read')).toMatchObject({

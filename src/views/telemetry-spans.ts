@@ -20,7 +20,7 @@ import {
   type SpanSettings,
 } from './make-span.ts'
 import type { Span } from './otlp-json.ts'
-import { callAttributes } from './span-attributes.ts'
+import { callAttributes, readCost } from './span-attributes.ts'
 import { messageText } from './telemetry-content.ts'
 
 /** R11 */
@@ -166,12 +166,17 @@ function findEnd(event: EventOf<'step.ended'>, at: Millis, ahead: LookAhead): Mi
   return next?.type === 'step.ended' && next.startedAt >= event.startedAt ? Math.min(at, next.startedAt) : at
 }
 
+/** Undefined where neither says anything. */
+const addUp = (a: number | undefined, b: number | undefined): number | undefined =>
+  b === undefined ? a : (a ?? 0) + b
+
 function addUsage(turn: OpenTurn, { kind, name, usage }: EventOf<'step.ended'>): void {
   if (kind === 'model') turn.model = name
   if (usage === null) return
   turn.usage = {
     input: (turn.usage?.input ?? 0) + usage.input,
     output: (turn.usage?.output ?? 0) + usage.output,
-    nanoUsd: usage.cost === undefined ? turn.usage?.nanoUsd : (turn.usage?.nanoUsd ?? 0) + usage.cost.nanoUsd,
+    nanoUsd: addUp(turn.usage?.nanoUsd, usage.cost?.nanoUsd),
+    plan: addUp(turn.usage?.plan, readCost(usage).plan),
   }
 }

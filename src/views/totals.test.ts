@@ -100,7 +100,7 @@ test('nothing is read before the first request; each event is counted once, late
   expect(await read()).toMatchObject({ requests: 1, calls: 1 })
   await run('call')
   expect(view.read(null)).toMatchObject({ complete: true, requests: 2, calls: 2, upTo: w.store.lastSeq() })
-  view.close()
+  await view.close()
   await run('call')
   expect(view.read(null)).toMatchObject({ requests: 2 })
 })

@@ -1,20 +1,17 @@
 /**
- * Totals over the whole log. The first request starts the fold, which runs in small slices so that it blocks
- * nothing; afterwards the feed keeps it up to date.
+ * Totals over the whole log. They are kept over restarts, so only what came after the last time is folded, in small
+ * slices that block nothing; afterwards the feed keeps them up to date.
  * The last day is also kept by the minute, for requests over a shorter time.
  */
-import type { Event, EventOf, EventType, StoredEvent } from '../model/event.ts'
-import { toTurnId, type Millis, type SessionId, type TurnId } from '../model/id.ts'
-import { opensTurn } from '../model/opening.ts'
+import type { StoredEvent } from '../model/event.ts'
+import type { Millis } from '../model/id.ts'
 import type { LogDesk } from '../runtime/desk/log.ts'
 import type { Clock } from '../runtime/kernel/ports.ts'
 import type { Store } from '../runtime/kernel/store-port.ts'
 import type { Numbers } from '../wire/server.ts'
-import { boundedMap } from './bounded-map.ts'
-import { namelessCodes } from './metrics.ts'
-import { boundedNames } from './prometheus-text.ts'
-import { RunningSums, type Sums } from './sums.ts'
-import { createPlaces, createSpent } from './spending.ts'
+import { RunningSums, type SavedSums, type Sums } from './sums.ts'
+import type { TotalsFile } from './totals-file.ts'
+import { createFold, knowNothing, type Known, type TotalsFold } from './totals-fold.ts'
 
 type Column = Numbers['columns'][number]
 /** `upTo` is how far the log was counted, `end` where it ends. */
@@ -25,41 +22,55 @@ export type TotalsView = {
   read(since: Millis | null): Totals
   /** Begins to count, and waits a moment: a log that is not long is counted by then. */
   begun(): Promise<void>
-  close(): void
+  /** Keeps what was counted. */
+  close(): Promise<void>
+}
+
+/** What is kept over restarts. */
+export type SavedTotals = {
+  seq: number
+  from: Millis | null
+  all: SavedSums
+  minutes: Map<Millis, SavedSums>
+  ages: { width: Millis; first: Millis | null; ages: SavedSums[] }
+  known: Known
 }
 
 type TotalsDeps = {
   clock: Clock
+  /** Without it they are counted anew by each process. */
+  file?: TotalsFile
   store: Pick<Store, 'read' | 'lastSeq'>
   log: Pick<LogDesk, 'follow'>
   report: (fault: unknown) => void
 }
 
-/** R11 */
-const namesMax = 200
-const openMax = 20_000
 const minuteMs = 60_000
 const minutesMax = 24 * 60
 const columnsMax = 48
 const agesMax = 96
-/** So much at a time: about a millisecond of work, and several of rest. */
-const sliceEvents = 200
-const restMs = 4
+/** So much at a time: a few milliseconds of work, and some of rest. */
+const sliceEvents = 500
+const restMs = 2
 const patienceMs = 300
-
-/** Where the tokens of requests without an answer are counted. */
-const cutOff = 'cut off'
+/** After so many events, or after so long, what was counted is kept: a process that is killed leaves that much. */
+const saveEvents = 25_000
+const saveMs = 10_000
 
 export const totalsView = (deps: TotalsDeps): TotalsView => new LogTotals(deps)
 
 class LogTotals implements TotalsView {
   readonly #deps: TotalsDeps
-  readonly #all = new RunningSums()
-  readonly #minutes = new Map<Millis, RunningSums>()
-  readonly #ages = new Ages()
+  #all = new RunningSums()
+  #minutes = new Map<Millis, RunningSums>()
+  #ages = new Ages()
+  #known = knowNothing()
+  #fold: TotalsFold = createFold(this.#known)
   readonly #stopped = new AbortController()
-  readonly #fold: (event: Event, at: Millis, into: readonly RunningSums[]) => void = createFold()
   #cursor = 0
+  /** How far what is kept has counted; null before it was looked at. */
+  #saved: number | null = null
+  #saving: Promise<void> | null = null
   #from: Millis | null = null
   #state: 'asleep' | 'reading' | 'complete' = 'asleep'
   #unsubscribe: (() => void) | null = null
@@ -97,9 +108,11 @@ class LogTotals implements TotalsView {
       await clock.sleep(restMs)
   }
 
-  close(): void {
+  async close(): Promise<void> {
     this.#stopped.abort()
     this.#unsubscribe?.()
+    await this.#saving
+    await this.#save()
   }
 
   #begin(): void {
@@ -114,6 +127,7 @@ class LogTotals implements TotalsView {
 
   async #catchUp(): Promise<void> {
     const { store, clock, log } = this.#deps
+    await this.#load()
     for (;;) {
       const { events, more } = await store.read(this.#cursor, {}, sliceEvents)
       this.#take(events)
@@ -122,10 +136,53 @@ class LogTotals implements TotalsView {
     }
     if (this.#stopped.signal.aborted) return
     this.#state = 'complete'
+    if (this.#deps.file !== undefined) void this.#saveForever()
     this.#unsubscribe = log.follow(this.#cursor, null, {
       events: (events) => this.#take(events),
       delta: () => undefined,
     })
+  }
+
+  async #load(): Promise<void> {
+    if (this.#saved !== null) return
+    const saved = (await this.#deps.file?.read()) ?? null
+    this.#saved = saved?.seq ?? 0
+    if (saved === null) return
+    this.#cursor = saved.seq
+    this.#from = saved.from
+    this.#all = RunningSums.load(saved.all)
+    this.#minutes = new Map(Array.from(saved.minutes, ([at, sums]) => [at, RunningSums.load(sums)]))
+    this.#ages = Ages.load(saved.ages)
+    this.#known = saved.known
+    this.#fold = createFold(this.#known)
+  }
+
+  async #saveForever(): Promise<void> {
+    const { signal } = this.#stopped
+    for (; !signal.aborted; this.#saveSoon())
+      await this.#deps.clock.sleep(saveMs, signal).catch(() => undefined)
+  }
+
+  #saveSoon(): void {
+    if (this.#saving !== null || this.#stopped.signal.aborted) return
+    this.#saving = this.#save().finally(() => (this.#saving = null))
+  }
+
+  /** Written down as it is at this moment; what is counted meanwhile is for the next time. */
+  async #save(): Promise<void> {
+    const { file, report } = this.#deps
+    if (file === undefined || this.#saved === null || this.#cursor === this.#saved) return
+    this.#saved = this.#cursor
+    const saved: SavedTotals = {
+      seq: this.#cursor,
+      from: this.#from,
+      all: this.#all.save(),
+      minutes: new Map(Array.from(this.#minutes, ([at, sums]) => [at, sums.save()])),
+      ages: this.#ages.save(),
+      known: this.#known,
+    }
+    // A total that could not be kept is counted again.
+    await file.write(saved).catch(report)
   }
 
   #take(events: readonly StoredEvent[]): void {
@@ -136,6 +193,7 @@ class LogTotals implements TotalsView {
       const age = this.#ages.at(at)
       this.#fold(event, at, [this.#all, age, ...this.#listMinutes(at)])
     }
+    if (this.#cursor - (this.#saved ?? 0) >= saveEvents) this.#saveSoon()
   }
 
   #listMinutes(at: Millis): RunningSums[] {
@@ -156,6 +214,20 @@ class Ages {
   #width = minuteMs
   #first: Millis | null = null
   #ages: RunningSums[] = []
+
+  static load({ width, first, ages }: SavedTotals['ages']): Ages {
+    const loaded = new Ages()
+    loaded.#width = width
+    loaded.#first = first
+    loaded.#ages = ages.map((age) => RunningSums.load(age))
+    return loaded
+  }
+
+  save = (): SavedTotals['ages'] => ({
+    width: this.#width,
+    first: this.#first,
+    ages: this.#ages.map((age) => age.save()),
+  })
 
   at(time: Millis): RunningSums {
     this.#first ??= Math.floor(time / minuteMs) * minuteMs
@@ -203,81 +275,4 @@ function makeColumns(
     column.tokens += tokens
   }
   return columns
-}
-
-type Folds = { [T in EventType]?: (event: EventOf<T>, at: Millis, into: readonly RunningSums[]) => void }
-
-/** A fork begins with its part of what was said. */
-const shareSaid = ({ entries, back }: EventOf<'session.forked'>, said: number): number =>
-  Math.round(said * (entries / Math.max(1, entries + back)))
-
-function createFold(): (event: Event, at: Millis, into: readonly RunningSums[]) => void {
-  const agents = boundedNames(namesMax)
-  const models = boundedNames(namesMax)
-  const agentOfTurn = boundedMap<TurnId, string>(openMax)
-  const places = createPlaces(namesMax, openMax)
-  const agentOfCall = boundedMap<string, string>(openMax)
-  const spent = createSpent(openMax)
-  /** Tokens of conversations so far. */
-  const said = boundedMap<SessionId, number>(openMax)
-  const folds: Folds = {
-    'session.forked': (event) => said.set(event.session, shareSaid(event, said.get(event.from) ?? 0)),
-    'call.opened': (event, _at, into) => {
-      const agent = agents(event.grant.agent)
-      agentOfTurn.set(toTurnId(event.call), agent)
-      agentOfCall.set(event.call, agent)
-      const history = said.get(event.session) ?? 0
-      for (const sums of into) sums.addCall(event.context.tokens, history)
-    },
-    'call.refused': (event, _at, into) => {
-      const agent =
-        event.agent === '' || namelessCodes.has(event.refusal.code) ? 'unknown' : agents(event.agent)
-      for (const sums of into) {
-        sums.refused += 1
-        sums.addOutcome(agent, 'refused')
-      }
-    },
-    'call.ended': (event, _at, into) => {
-      const agent = agentOfCall.take(event.call) ?? 'other'
-      for (const sums of into) {
-        sums.addOutcome(agent, event.outcome)
-        sums.addTime(agent, Math.max(0, event.endedAt - event.openedAt))
-      }
-    },
-    'session.created': places.open,
-    'step.ended': (event, at, into) => {
-      if (event.usage === null) return
-      const turn = event.turn ?? 'turn_'
-      const agent = agentOfTurn.get(turn) ?? 'other'
-      const model = models(event.usage.model ?? event.name)
-      spent.add(turn, event.usage)
-      for (const sums of into) sums.addTokens({ agent, model, ...places.find(event, at) }, event.usage)
-    },
-    'turn.ended': (event, at, into) => {
-      const turn = event.turn ?? 'turn_'
-      const agent = agentOfTurn.take(turn) ?? 'other'
-      const usage = spent.takeRest(turn, event)
-      const place = { agent, model: models(cutOff), ...places.find(event, at) }
-      if (usage !== null) for (const sums of into) sums.addTokens(place, usage)
-      if (event.entry !== null)
-        said.set(
-          event.session,
-          (said.get(event.session) ?? 0) + event.entry.askedTokens + event.entry.answeredTokens,
-        )
-    },
-  }
-  return (event, at, into) => {
-    if (opensTurn(event)) {
-      agentOfTurn.set(event.turn, agents(event.grant.agent))
-      const isRoot = event.flow.slice(5) === event.turn.slice(5)
-      for (const sums of into) {
-        sums.turns += 1
-        if (isRoot) sums.requests += 1
-      }
-    }
-    const fold = folds[event.type] as
-      | ((event: Event, at: Millis, into: readonly RunningSums[]) => void)
-      | undefined
-    fold?.(event, at, into)
-  }
 }

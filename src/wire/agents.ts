@@ -1,7 +1,7 @@
 /** Agents as everybody outside sees them. */
 import { z } from 'zod'
 import { SessionId } from '../model/id.ts'
-import { millis } from './scalars.ts'
+import { millis, PlanWindow } from './scalars.ts'
 
 export const AgentView = z
   .object({
@@ -21,6 +21,7 @@ export const AgentView = z
     status: z.enum(['ready', 'unavailable']).describe('whether it can be called now'),
     reason: z.string().nullable().describe('why it cannot be called'),
     limit: z.string().exactOptional().describe('a limit that it or its provider has reached, and until when'),
+    windows: z.array(PlanWindow).exactOptional(),
   })
   .meta({ id: 'Agent' })
 export type AgentView = z.infer<typeof AgentView>

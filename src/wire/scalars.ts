@@ -37,6 +37,15 @@ export const pageSize = (max: number) =>
 /** A place in a list that is counted by numbers. */
 export const PageNumber = z.coerce.number().int().min(0).optional().describe('`next` of the page before')
 
+/** A window of a plan, or a rate limit, as the agent or its provider reported it. */
+export const PlanWindow = z
+  .object({
+    name: z.string().describe('`5 hours`, `week`, `requests`'),
+    usedPercent: z.number().describe('how much of it is used, from 0 to 100'),
+    resetsAt: z.string(),
+  })
+  .meta({ id: 'Window' })
+
 /** What something has cost: an estimate by the price table, unless the agent or the provider said it itself. */
 export const CostView = z
   .object({

@@ -15,6 +15,10 @@ export const Health = z.object({
       cure: z.string().nullable().describe('what a person must do'),
       freeBytes: z.number().nullable().describe('what is left on the disk of the log'),
       since: z.number().nullable().describe('milliseconds since 1970'),
+      checking: z
+        .object({ done: count, of: count })
+        .optional()
+        .describe('after an end that was not clean, while the file is looked through: tables done, of all'),
     })
     .optional()
     .describe('absent where the server is older'),

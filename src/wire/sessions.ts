@@ -5,7 +5,7 @@ import { FlowId, SessionId, TurnId } from '../model/id.ts'
 import { waitSecondsDefault, waitSecondsMax } from '../model/limits.ts'
 import { ClientState } from '../model/presence.ts'
 import { messageIdPattern } from '../model/mail.ts'
-import { count, Directory, Flag, IdText, millis, PageNumber, pageSize, Text } from './scalars.ts'
+import { CostView, count, Directory, Flag, IdText, millis, PageNumber, pageSize, Text } from './scalars.ts'
 
 const pageMax = 200
 
@@ -64,6 +64,8 @@ export const Session = z
     createdAt: millis,
     updatedAt: millis,
     buffered: count.describe('messages that wait to be accepted'),
+    tokensUsed: count.describe('by its turns, with everything that they called'),
+    cost: CostView.describe('of those tokens'),
   })
   .meta({ id: 'Session' })
 export type Session = z.infer<typeof Session>
@@ -118,6 +120,10 @@ export const Cancel = z
   .strictObject({
     all: z.boolean().optional().describe('what is queued too'),
     turn: IdText.optional().describe('this turn alone, whether it runs or waits'),
+    timedOut: z
+      .boolean()
+      .optional()
+      .describe('its time is over, for the one who asks: it ends as timed_out and not as cancelled'),
   })
   .default({})
 export const Cancelled = z.object({ cancelled: count.describe('how many turns were told to stop') })

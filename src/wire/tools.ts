@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { CallAnswer, Steered } from './calls.ts'
 import { MessageRecord } from './mail.ts'
-import { AnyJson, count, IdText } from './scalars.ts'
+import { AnyJson, count, IdText, PlanWindow } from './scalars.ts'
 import { Dispatch, Session, SessionState } from './sessions.ts'
 
 /** A tool as a model is shown it; `input` is its JSON Schema. */
@@ -80,6 +80,7 @@ export const CallableAgent = z.object({
   metered: z.boolean().describe('whether its tokens are known rather than estimated from what is seen'),
   project: z.string().nullable().describe('null: of the whole server'),
   limit: z.string().exactOptional().describe('a limit that it has reached, and until when'),
+  windows: z.array(PlanWindow).exactOptional(),
 })
 export type CallableAgent = z.infer<typeof CallableAgent>
 

@@ -98,7 +98,7 @@ test('call prints what the agent returns; the exit code and --json say how it en
   }
   expect((await cli(cwd, 'call', 'helper', 'break', '--quiet')).err).toContain('broken on purpose')
   // What was only there to make the calls is put away.
-  expect((await cli(cwd, 'sessions')).out).toMatch(/external, archived/)
+  expect((await cli(cwd, 'sessions')).out).toMatch(/client, archived/)
 })
 
 test('Ctrl-C cancels a call and everything below it', async () => {

@@ -17,6 +17,11 @@ test('a call that was refused ends with its flow too, and a timeout is said in s
     )
     const late = await cli(cwd, 'run', 'Do it', '--timeout', '0.5')
     expect(late.err).toContain('no answer within 0.5 s, as --timeout says')
+    // It was recorded as cancelled by the user.
+    expect((await cli(cwd, 'flow', 'last')).out).toMatch(/timed out|timed_out/)
+    const why = (await cli(cwd, 'explain', 'last')).out
+    expect(why).toMatch(/the time that the user gave it is over/)
+    expect(why).not.toMatch(/cancelled by the user|external/)
   } finally {
     server.child.kill('SIGTERM')
     await server.ended

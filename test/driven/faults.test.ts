@@ -96,6 +96,25 @@ test('words of a model, and those of an adapter too old to tell them apart, are 
   }
 })
 
+test('a program that is too old is named with its version, and with the cure', async () => {
+  const { call } = await driveFake({ version: '0.9.0' }, { preset: 'opencode' })
+  const answer = await call('say hi')
+  expect(answer).toMatchObject({ outcome: 'failed', output: '' })
+  expect(answer.errors.join()).toMatch(
+    /agent_unavailable: it has version 0\.9\.0, and at least 1\.0\.0 is needed.*update it/,
+  )
+})
+
+test.each(['initialize', 'session/new', 'session/prompt'] as const)(
+  'an agent that never answers %s is kept to the deadline, and nobody is left',
+  async (mute) => {
+    const { call, processes } = await driveFake({ mute })
+    const answer = await call('say hi', { timeout_seconds: 2 })
+    expect(answer).toMatchObject({ outcome: 'timed_out', output: '' })
+    await vi.waitFor(() => expect(processes()).toEqual([]), { timeout: 15_000 })
+  },
+)
+
 test('a program that is not installed is refused before anything is started', async () => {
   const { served, events } = await driveFake({}, { command: ['no-such-agent', '--acp'] })
   expect(await served.line.calls.open({ agent: 'fake', task: 'say hi' })).toMatchObject({

@@ -1,5 +1,6 @@
 /** Sessions of driven agents that live on: the same agent again, after a while, after a crash. */
 import { expect, test, vi } from 'vitest'
+import { tielineClient } from '../../src/client/client.ts'
 import { isRefusal } from '../../src/model/refusal.ts'
 import { driveFake, type Driven } from '../kits/driven.ts'
 
@@ -87,4 +88,18 @@ test('a message to a driven session is a turn, and its answer goes to the conver
     const state = await world.served.line.sessions.state(session)
     expect(state).toMatchObject({ status: 'idle', lastMessage: { content: 'by mail' } })
   })
+})
+
+test('create_agent_session opens one with a first message, and an agent message to it is its next turn', async () => {
+  const world = await driveFake()
+  const client = tielineClient({ url: world.served.url, name: 'claude-code/2', cwd: world.directory })
+  const use = async (tool: string, input: Record<string, string>): Promise<Record<string, unknown>> =>
+    (await client.tools.use(tool, input)).value as Record<string, unknown>
+  const asked = { cwd: world.directory, agent: 'fake', initialMessage: 'say first' }
+  const sessionId = String((await use('create_agent_session', asked))['sessionId'])
+  expect(await use('wait_for_session', { sessionId })).toMatchObject({ lastMessage: { content: 'first' } })
+  await use('send_agent_message', { sessionId, message: 'say second' })
+  expect(await use('wait_for_session', { sessionId })).toMatchObject({ lastMessage: { content: 'second' } })
+  // The same process: it knows what was said.
+  expect(world.log().filter((entry) => 'new' in entry)).toHaveLength(1)
 })

@@ -1,27 +1,37 @@
 /** Words to agents while they work: ours between two steps, driven ones where they can take it. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { isRefusal } from '../../src/model/refusal.ts'
 import { driveFake, type Driven } from '../kits/driven.ts'
 
+// Starting a process of its own takes as long as the machine is full.
+vi.setConfig({ testTimeout: 120_000 })
+
 async function begun({ events, log }: Driven): Promise<string> {
-  await vi.waitFor(() => expect(log().some((entry) => 'prompt' in entry)).toBe(true), { timeout: 20_000 })
+  await vi.waitFor(() => expect(log().some((entry) => 'prompt' in entry)).toBe(true), { timeout: 100_000 })
   return (await events('call.opened')).at(-1)?.call ?? ''
 }
 
+/** It works until it is let go, however long the word takes. */
+const letGo = ({ home }: Driven): void => writeFileSync(join(home, 'go'), '')
+
 test('an agent that can take a word in the middle has it at once', async () => {
   const world = await driveFake({ steers: true })
-  const running = world.call('say one\nwait 1500\nsay two')
+  const running = world.call('say one\nuntil go\nsay two')
   const id = await begun(world)
   expect(await world.served.line.calls.steer(id, 'say steered')).toEqual({ call_id: id, status: 'injected' })
+  letGo(world)
   expect((await running).output).toMatch(/one\n+steered\n+two/)
   expect(world.log().filter((entry) => 'prompt' in entry)).toHaveLength(1)
 })
 
 test('any other gets it as its next input, before its turn may end', async () => {
   const world = await driveFake()
-  const running = world.call('say one\nwait 1500\nsay two')
+  const running = world.call('say one\nuntil go\nsay two')
   const id = await begun(world)
   expect(await world.served.line.calls.steer(id, 'say steered')).toEqual({ call_id: id, status: 'queued' })
+  letGo(world)
   expect((await running).output).toMatch(/one\n+two\n+steered/)
 })
 

@@ -1,7 +1,7 @@
 /** The script that Claude Code's hooks run, in a real shell, with a server that runs, stops or hangs. */
 import { spawn } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { createServer, type Socket } from 'node:net'
 import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { claudeHooks, claudeScriptFile, renderClaudeScript } from '../../src/adapters/claude-code/hooks.ts'
@@ -9,9 +9,10 @@ import { scratch, started } from '../kits/client.ts'
 
 type Ran = { code: number | null; out: string; err: string; ms: number }
 
-function install(data: string): void {
+/** A server that works may be slow on a full machine: only one that hangs is given up as soon as a user's is. */
+function install(data: string, seconds?: number): void {
   mkdirSync(dirname(claudeScriptFile(data)), { recursive: true })
-  writeFileSync(claudeScriptFile(data), renderClaudeScript(data), { mode: 0o700 })
+  writeFileSync(claudeScriptFile(data), renderClaudeScript(data, seconds), { mode: 0o700 })
 }
 
 /** Runs a hook as Claude Code does: its command in a shell, with the event on its input. */
@@ -36,10 +37,38 @@ function run(command: string, cwd: string, event: object = {}, env: Record<strin
 const find = (data: string, event: string, at = 0): string =>
   claudeHooks(data)[event]?.[0]?.hooks[at]?.command ?? 'exit 99'
 
+/** Another program where the server should be; what it was asked. */
+async function listen(
+  data: string,
+  answer: (socket: Socket) => void,
+  pid: number = process.pid,
+): Promise<string[]> {
+  const asked: string[] = []
+  const server = createServer((socket) => {
+    const at = asked.push('') - 1
+    socket.on('error', () => undefined)
+    socket.on('data', (chunk) => {
+      asked[at] += chunk.toString()
+      answer(socket)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as { port: number }
+  writeFileSync(
+    join(data, 'server.json'),
+    `${JSON.stringify({ url: `http://127.0.0.1:${port}`, auth: 'open', pid })}\n`,
+  )
+  return asked
+}
+
+const refuse = (socket: Socket): void =>
+  void socket.end('HTTP/1.1 404 Not Found\r\ncontent-length: 4\r\nconnection: close\r\n\r\nnope')
+
 async function open() {
   const world = await started()
   const { dataDir } = world.served
-  install(dataDir)
+  install(dataDir, 20)
   const peer = (await world.client.sessions.create({ cwd: world.cwd, agent: 'external' })).sessionId
   const session = 'ses_client-claude-code_abc-1'
   const tell = (name: string, event: object = {}, env: Record<string, string> = {}): Promise<Ran> =>
@@ -87,21 +116,10 @@ test('without a server a hook says nothing; one that hangs is asked once in a se
   install(data)
   const tell = (): Promise<Ran> => run(find(data, 'PostToolUse'), data).ended
   expect(await tell()).toMatchObject({ code: 0, out: '', err: '' })
-  const asked: unknown[] = []
-  const hanging = createServer((socket) => {
-    asked.push(socket)
-    socket.on('error', () => undefined)
-  })
-  await new Promise<void>((resolve) => hanging.listen(0, '127.0.0.1', () => resolve()))
-  onTestFinished(() => void hanging.close())
-  const { port } = hanging.address() as { port: number }
-  writeFileSync(
-    join(data, 'server.json'),
-    `${JSON.stringify({ url: `http://127.0.0.1:${port}`, auth: 'open' })}\n`,
-  )
+  const asked = await listen(data, () => undefined)
   const first = await tell()
   expect(first).toMatchObject({ code: 0, out: '', err: '' })
-  expect(first.ms).toBeGreaterThan(800)
+  expect(first.ms).toBeGreaterThan(700)
   expect(await tell()).toMatchObject({ code: 0, out: '' })
   expect(asked).toHaveLength(1)
   await run(find(data, 'SessionEnd'), data).ended
@@ -112,15 +130,68 @@ test('without a server a hook says nothing; one that hangs is asked once in a se
 
 test('a server of another version, or another program, is not listened to', async () => {
   const data = scratch()
-  install(data)
-  const other = createServer((socket) => {
-    socket.on('error', () => undefined)
-    socket.end('HTTP/1.1 404 Not Found\r\ncontent-length: 4\r\nconnection: close\r\n\r\nnope')
-  })
-  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', () => resolve()))
-  onTestFinished(() => void other.close())
-  const { port } = other.address() as { port: number }
-  writeFileSync(join(data, 'server.json'), `${JSON.stringify({ url: `http://127.0.0.1:${port}` })}\n`)
+  install(data, 20)
+  await listen(data, refuse)
   expect(await run(find(data, 'Stop'), data).ended).toMatchObject({ code: 0, out: '', err: '' })
   expect(await run(find(data, 'Stop', 1), data).ended).toMatchObject({ code: 0, out: '', err: '' })
+})
+
+test('claude -p is told with its prompt, its tools and at its end, and not held up at its start', async () => {
+  const data = scratch()
+  install(data, 20)
+  const asked = await listen(data, refuse)
+  const alone = { CLAUDE_CODE_SESSION_ATTENDED: '0' }
+  const tell = (name: string): Promise<Ran> =>
+    run(find(data, name), data, { hook_event_name: name }, alone).ended
+  expect(await tell('SessionStart')).toMatchObject({ code: 0, out: '' })
+  expect(asked).toEqual([])
+  for (const name of ['UserPromptSubmit', 'PostToolUse', 'Stop']) await tell(name)
+  expect(asked).toHaveLength(3)
+})
+
+test('a hook brings the token of the user, so that nobody has to look for its process', async () => {
+  const data = scratch()
+  install(data, 20)
+  writeFileSync(join(data, 'token'), 'tlu_secret\n')
+  const asked = await listen(data, refuse)
+  await run(find(data, 'Stop'), data).ended
+  expect(asked).toEqual([expect.stringContaining('uthorization: Bearer tlu_secret\r\n')])
+})
+
+test('whoever took the port of a server that has died is told nothing', async () => {
+  const data = scratch()
+  install(data, 20)
+  writeFileSync(join(data, 'token'), 'tlu_secret\n')
+  const { child, ended } = run('exit 0', data)
+  await ended
+  const asked = await listen(data, refuse, child.pid)
+  expect(await run(find(data, 'UserPromptSubmit'), data, { prompt: 'private' }).ended).toMatchObject({
+    code: 0,
+    out: '',
+  })
+  expect(asked).toEqual([])
+})
+
+test('a session that was deaf after one slow answer is told again when the server answers', async () => {
+  const { dataDir, cwd, tell, client, peer, session } = await open()
+  await tell('SessionStart')
+  const hung = join(dataDir, 'hooks', 'hung-abc-1')
+  writeFileSync(hung, '')
+  const { id } = await client.mail.send({ from: peer, session, message: 'hello' })
+  expect(await tell('PostToolUse')).toMatchObject({ code: 0, out: '' })
+  run(find(dataDir, 'Stop', 1), cwd)
+  await expect.poll(() => existsSync(hung), { timeout: 20_000 }).toBe(false)
+  expect((await tell('PostToolUse')).out).toContain(id)
+})
+
+test('a server that still hangs stays unasked, whatever waits in the background', async () => {
+  const data = scratch()
+  install(data)
+  await listen(data, () => undefined)
+  const hung = join(data, 'hooks', 'hung-abc-1')
+  writeFileSync(hung, '')
+  const waiter = run(find(data, 'Stop', 1), data)
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  expect(existsSync(hung)).toBe(true)
+  waiter.child.kill('SIGKILL')
 })

@@ -4,14 +4,14 @@
  *
  * What it does stands in the variable FAKE_ACP, as JSON (`FakeAcp`), and in the text that it is asked: `say X`,
  * `think`, `plan`, `use TOKENS`, `edit FILE`, `ask` (for leave), `tool NAME JSON` (of the MCP server), `wait MS`,
- * `hang`, `die`, `child` (leaves one behind), each on its own line.
+ * `until FILE` (is in its home), `hang`, `die`, `child` (leaves one behind), each on its own line.
  */
 import { spawn } from 'node:child_process'
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describeAgent, describeUsage, describeWords, type FakeAcp } from './fake-acp.ts'
+import { describeAgent, describeUse, describeUsage, describeWords, type FakeAcp } from './fake-acp.ts'
 
 /** What comes is what we send ourselves, in tests: its shape is not checked. */
 // oxlint-disable-next-line typescript/no-explicit-any -- see above
@@ -119,6 +119,9 @@ async function askLeave(
   return isAllowed
 }
 
+const sayLeave = async (session: Session, what: Parameters<typeof askLeave>[1]): Promise<void> =>
+  say(session, (await askLeave(session, what)) ? 'allowed\n' : 'denied\n')
+
 async function act(session: Session, line: string): Promise<void> {
   const [verb = '', ...rest] = line.replace(/^Task: /, '').split(' ')
   const argument = rest.join(' ')
@@ -133,28 +136,17 @@ async function act(session: Session, line: string): Promise<void> {
         entries: [{ content: argument || 'one', priority: 'high', status: 'pending' }],
       })
     case 'use':
-      return update(session, { sessionUpdate: 'usage_update', used: Number(argument), size: 200_000 })
+      return update(session, describeUse(argument))
     case 'edit':
       return edit(session, argument)
     case 'ask':
-      return say(
-        session,
-        (await askLeave(session, { kind: 'execute', title: argument || 'rm -rf', input: {} }))
-          ? 'allowed\n'
-          : 'denied\n',
-      )
-    case 'read':
-      return say(
-        session,
-        (await askLeave(session, { kind: 'read', title: argument, input: {} })) ? 'read\n' : 'denied\n',
-      )
+      return sayLeave(session, { kind: 'execute', title: argument || 'rm -rf', input: {} })
+    case 'read': {
+      const isAllowed = await askLeave(session, { kind: 'read', title: argument, input: {} })
+      return say(session, isAllowed ? 'read\n' : 'denied\n')
+    }
     case 'own':
-      return say(
-        session,
-        (await askLeave(session, { kind: 'other', title: `mcp__tieline__${argument}`, input: {} }))
-          ? 'allowed\n'
-          : 'denied\n',
-      )
+      return sayLeave(session, { kind: 'other', title: `mcp__tieline__${argument}`, input: {} })
     case 'tool': {
       const [name = '', ...json] = rest
       const answer = await connect(session, 'tools/call', {
@@ -165,6 +157,9 @@ async function act(session: Session, line: string): Promise<void> {
     }
     case 'wait':
       await Promise.race([sleep(Number(argument)), cancelled()])
+      return
+    case 'until':
+      while (!existsSync(join(home, argument)) && running?.cancelled !== true) await sleep(20)
       return
     case 'hang':
       return cancelled()
@@ -241,6 +236,7 @@ async function prompt(params: Loose): Promise<object> {
 }
 
 async function answer({ method = '', params }: Message): Promise<object | null> {
+  if (method === settings.mute) return new Promise(() => undefined)
   switch (method) {
     case 'initialize':
       return describeAgent(settings)

@@ -18,6 +18,8 @@ export type FakeAcp = {
   protocolVersion?: number
   loggedOut?: boolean
   overLimit?: boolean
+  /** It never answers this request. */
+  mute?: 'initialize' | 'session/new' | 'session/prompt'
   /** What it calls itself; its words have message ids then. */
   version?: string
   /** Said in place of an answer, as an adapter does: without an id, and as if all were well. */
@@ -43,6 +45,15 @@ export function describeUsage(as: NonNullable<FakeAcp['usage']>, counted: Counte
     case 'none':
       return {}
   }
+}
+
+/** `100`, or `100 0.25` with what its session has cost so far in dollars; `100 plan {…}` with its plan's windows. */
+export function describeUse(argument: string): object {
+  const [numbers = '', meta] = argument.split(' plan ')
+  if (meta !== undefined) return { ...describeUse(numbers), _meta: JSON.parse(meta) as object }
+  const [used, usd] = argument.split(' ').map(Number)
+  const cost = usd === undefined ? {} : { cost: { amount: usd, currency: 'USD' } }
+  return { sessionUpdate: 'usage_update', used, size: 200_000, ...cost }
 }
 
 export const describeAgent = ({ protocolVersion, version, canLoad, steers }: FakeAcp): object => ({

@@ -35,6 +35,8 @@ export type FakeRule = {
   status?: number
   retryAfter?: string
   errorText?: string
+  /** Of the answer, such as what is left of a rate limit. */
+  headers?: Readonly<Record<string, string>>
   garbage?: boolean
   /** The connection breaks, or the stream ends cleanly but too early. */
   cut?: 'connection' | 'stream'
@@ -173,6 +175,7 @@ async function answer(
   const wire = wires[request.wire]
   if (rule.delayMs !== undefined) await new Promise((resolve) => setTimeout(resolve, rule.delayMs))
   if (rule.hang === 'before') return
+  for (const [name, value] of Object.entries(rule.headers ?? {})) response.setHeader(name, value)
   if (rule.status !== undefined) {
     if (rule.retryAfter !== undefined) response.setHeader('retry-after', rule.retryAfter)
     return sendJson(response, rule.status, wire.error(rule.status, rule.errorText ?? `status ${rule.status}`))

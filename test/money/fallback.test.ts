@@ -21,7 +21,7 @@ async function deadUrl(): Promise<string> {
   return `http://127.0.0.1:${port}`
 }
 
-async function open(first: FakeRule | null) {
+async function open(first: FakeRule | null, fallback: readonly string[] = ['second']) {
   const broken = first === null ? null : await fakeModel([first])
   const good = await fakeModel([{ text: 'done by the second' }])
   const directory = mkdtempSync(join(tmpdir(), 'tieline-fallback-'))
@@ -32,13 +32,19 @@ async function open(first: FakeRule | null) {
     JSON.stringify({
       providers: { one: provider(broken?.url ?? (await deadUrl())), two: provider(good.url) },
       agents: {
-        first: { model: 'one/claude-sonnet-4-5', tools: ['list_agents'], fallback: ['second'] },
+        first: { model: 'one/claude-sonnet-4-5', tools: ['list_agents'], fallback },
         second: { model: 'two/claude-sonnet-4-5' },
       },
     }),
   )
   vi.stubEnv('FAKE_MODEL_KEY', 'sk-test-0123456789abcdef')
-  const served = await serve({ config, dataDir: join(directory, 'data'), port: 0, cwd: directory })
+  const start = () => serve({ config, dataDir: join(directory, 'data'), port: 0, cwd: directory })
+  let served = await start()
+  const restart = async () => {
+    await served.close()
+    served = await start()
+    return tielineClient({ url: served.url })
+  }
   onTestFinished(async () => {
     vi.unstubAllEnvs()
     await served.close()
@@ -46,7 +52,7 @@ async function open(first: FakeRule | null) {
     await good.close()
     rmSync(directory, { recursive: true, force: true })
   })
-  return { client: tielineClient({ url: served.url }), broken, good }
+  return { client: tielineClient({ url: served.url }), broken, good, restart }
 }
 
 const ways: readonly (readonly [string, FakeRule | null, RegExp])[] = [
@@ -65,6 +71,35 @@ test.each(ways)('%s moves the call once, and the record says why', async (_way, 
   expect(good.requests).toHaveLength(1)
   const record = await client.calls.get(answer.call_id)
   expect(record).toMatchObject({ target: 'first', moved: { from: 'first', to: 'second' } })
+})
+
+test('a dead endpoint with a fallback is tried once, and one that fails is tried twice', async () => {
+  const dead = await open(null)
+  const answer = await dead.client.calls.open({ agent: 'first', task: 'do it' })
+  expect(answer.notes.join()).toMatch(/ECONNREFUSED|connect/i)
+  expect(answer.notes.join()).not.toMatch(/after \d+ tries/)
+  const failing = await open({ status: 503, errorText: 'overloaded' })
+  expect(await failing.client.calls.open({ agent: 'first', task: 'do it' })).toMatchObject({
+    agent_name: 'second',
+  })
+  expect(failing.broken?.requests).toHaveLength(2)
+})
+
+test('a limit that a provider has reported is not forgotten at a restart', async () => {
+  const { client, broken, restart } = await open({ status: 429, retryAfter: '3600', errorText: 'slow down' })
+  await client.calls.open({ agent: 'first', task: 'do it' })
+  const listLimits = async (of: typeof client) => (await of.agents()).map(({ limit }) => limit)
+  expect(await listLimits(client)).toEqual([
+    expect.stringMatching(/^over its limit until .*slow down/),
+    undefined,
+  ])
+  const again = await restart()
+  expect(await listLimits(again)).toEqual([
+    expect.stringMatching(/^over its limit until .*slow down/),
+    undefined,
+  ])
+  expect(await again.calls.open({ agent: 'first', task: 'do it' })).toMatchObject({ agent_name: 'second' })
+  expect(broken?.requests).toHaveLength(1)
 })
 
 test('a provider that breaks after a tool was used moves nothing', async () => {

@@ -167,7 +167,7 @@ test('on the command line: list, replay, explain, export, import and replay agai
   const [call] = JSON.parse((await cli(place, 'calls', '--json')).out) as { call: string; flow: string }[]
   const { flow = '' } = call ?? {}
   expect((await cli(place, 'calls')).out).toContain('[boss -> helper] OK (')
-  expect((await cli(place, 'sessions')).out).toContain('  helper  ephemeral  made ')
+  expect((await cli(place, 'sessions')).out).toContain('  helper  made by a call  made ')
   expect((await cli(place, 'flow', flow)).out).toMatch(/✓ boss +go[\s\S]*└─✓ helper +part 1/)
   expect(JSON.parse((await cli(place, 'flow', flow, '--json')).out)).toMatchObject({
     calls: [{ agent: 'helper', output: 'bonjour' }],

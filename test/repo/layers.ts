@@ -4,7 +4,9 @@ import { posix } from 'node:path'
 export type SourceFile = { path: string; text: string }
 
 const tops = ['src/agents.ts', 'src/config.ts', 'src/define.ts', 'src/line-parts.ts']
+const belowStore = ['trust', 'model', 'wire', 'src/own-files.ts']
 const below = ['model', 'wire', 'runtime', 'trust', 'adapters']
+const serverParts = ['files', 'options', 'views'].map((name) => `src/server-${name}.ts`)
 const configFiles = ['file', 'keys', 'imports', 'path'].map((name) => `src/config-${name}.ts`)
 const drivenParts = ['check', 'presets', 'program'].map((name) => `src/adapters/acp/${name}.ts`)
 
@@ -20,9 +22,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'src/runtime/kernel/lists-port.ts',
     'src/runtime/kernel/store-health.ts',
     'src/runtime/kernel/next-round.ts',
-    'trust',
-    'model',
-    'wire',
+    ...belowStore,
   ],
   tools: ['runtime', 'model', 'wire', 'src/own-files.ts'],
   adapters: ['runtime', 'tools', 'client', 'model', 'wire', 'trust', 'src/own-files.ts'],
@@ -172,12 +172,12 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'src/line-parts.ts',
     'trust',
     'src/own-files.ts',
-    'src/server-files.ts',
-    'src/server-options.ts',
-    'src/server-views.ts',
+    ...serverParts,
     'src/open-line.ts',
     'src/version.ts',
+    'src/warm-up.ts',
   ],
+  'src/warm-up.ts': ['runtime', 'adapters', 'src/server/peers.ts'],
   'src/log-care.ts': ['store'],
   'src/version.ts': [],
   'src/own-files.ts': [],
@@ -205,7 +205,7 @@ const adapters = [
   'opencode',
   'claude-code',
   'codex',
-  'a2a',
+  'limits',
   'host',
   'mcp',
   'letta',

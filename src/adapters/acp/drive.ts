@@ -17,13 +17,23 @@ import { explain, isRefusal } from '../../model/refusal.ts'
 import type { CountTokens } from '../../model/text.ts'
 import { RunnerLost } from '../../runtime/kernel/faults.ts'
 import type { Launcher } from '../../runtime/kernel/launch-port.ts'
+import type { LimitBook, ReportedLimit, ReportedWindow } from '../../runtime/kernel/driven-port.ts'
 import type { Alarm } from '../../runtime/kernel/alarm.ts'
 import type { Clock, Driver, Steps, TurnInput, TurnOutcome } from '../../runtime/kernel/ports.ts'
 import { startProcess } from './agent-process.ts'
 import type { Conversation } from './conversation.ts'
 import { agentPool, type OpenAgent } from './pool.ts'
-import { findPreset, findProgram, quirksOf, whyUnavailable, type Surroundings } from './program.ts'
+import {
+  findPreset,
+  findProgram,
+  quirksOf,
+  whyUnavailable,
+  type Surroundings,
+  type Unavailable,
+} from './program.ts'
 import { runPrompt, type Spoken } from './prompt.ts'
+import { limitKey } from './plan-windows.ts'
+import { readResetMs } from './reset-time.ts'
 import { renderFirst, renderInterrupted } from './render.ts'
 import { AgentUnavailable, ProcessEnded } from './unavailable.ts'
 
@@ -42,6 +52,8 @@ export type DriverDeps = {
   lastSession: (session: SessionId, agent: string) => Promise<{ id: string; turn: TurnId } | null>
   /** A process that was started in one turn works in another now: its token means that one. */
   continues: Map<TurnId, TurnId>
+  /** Where limits that agents report are kept, by the agent's name. */
+  limits?: LimitBook
   report: (fault: unknown) => void
 }
 
@@ -51,6 +63,10 @@ export type DrivenAgents = {
   whyUnavailable(agent: Agent): { why: string; cure: string } | null
   /** Why a ceiling of tools cannot be kept for it; null where it can. */
   whyUnrestricted(agent: Agent): { why: string; cure: string } | null
+  /** What it said last about its limit, until that is reset. */
+  limitOf(agent: Agent): ReportedLimit | null
+  /** What it has said is used of its plan. */
+  windowsOf(agent: Agent): readonly ReportedWindow[]
   /** How many processes are open. */
   size(): number
   close(): Promise<void>
@@ -63,6 +79,11 @@ export const sessionStep = 'acp_session'
 export function driveAgents(deps: DriverDeps): DrivenAgents {
   const pool = agentPool(deps.alarm, deps.clock, deps.report)
   const told = new Map<string, { why: string; cure: string; at: number }>()
+  const hear = (name: string, { why, cure, overLimit }: Unavailable): void => {
+    const { clock, limits } = deps
+    told.set(name, { why, cure, at: clock.elapsed() })
+    if (overLimit === true) limits?.note(limitKey(name), why, readResetMs(why, clock.now()) ?? believedMs)
+  }
   const driver: Driver = {
     async run(turn, steps, signal): Promise<TurnOutcome> {
       const spoken = await steps.step<Spoken>(
@@ -73,10 +94,11 @@ export function driveAgents(deps: DriverDeps): DrivenAgents {
           try {
             const done = await speak(deps, pool, turn, steps, stepSignal)
             told.delete(turn.agent.name)
+            deps.limits?.forget(limitKey(turn.agent.name))
             return done
           } catch (fault) {
             if (!(fault instanceof AgentUnavailable)) throw fault
-            told.set(turn.agent.name, { ...fault.unavailable, at: deps.clock.elapsed() })
+            hear(turn.agent.name, fault.unavailable)
             return { value: { text: '', error: fault.message, cost: null }, usage: null }
           }
         },
@@ -98,6 +120,8 @@ export function driveAgents(deps: DriverDeps): DrivenAgents {
         return { why: last.why, cure: last.cure }
       return whyUnavailable(agent, deps.around)
     },
+    limitOf: ({ name }) => deps.limits?.find(limitKey(name)) ?? null,
+    windowsOf: ({ name }) => deps.limits?.windows(limitKey(name)) ?? [],
     whyUnrestricted(agent) {
       if (!isDriven(agent) || (quirksOf(agent).asks === 'all' && agent.permissions !== 'allow')) return null
       return {

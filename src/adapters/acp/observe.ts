@@ -20,6 +20,8 @@ export type Watched = {
   seen: (step: SeenStep) => void
   /** The size of its context in tokens; null where it does not say. */
   holds: (tokens: number | null) => void
+  /** What an agent adds to its usage in its own words, such as the windows of its plan. */
+  adds: (meta: unknown) => void
 }
 
 export type Observer = {
@@ -42,16 +44,38 @@ const mergeTool = (update: Record<string, unknown>, before: Known | undefined): 
   ended: before?.ended ?? false,
 })
 
+/** Agents say what they do between their tools in messages of their own, which would run into each other. */
+function createSpeaker(say: (text: string) => void): {
+  speak: (text: string, message: string) => void
+  pause: () => void
+  /** Whether a message had an id. */
+  hasNamed: () => boolean
+} {
+  let [message, isOver, lastWord, isNamed] = ['', false, '', false]
+  return {
+    hasNamed: () => isNamed,
+    speak(text, id) {
+      isNamed ||= id !== ''
+      if (text === '') return
+      const isNext = lastWord !== '' && (isOver || id !== message) && !lastWord.endsWith('\n')
+      ;[message, isOver, lastWord] = [id, false, text.slice(-1)]
+      say(isNext ? `\n\n${text}` : text)
+    },
+    pause() {
+      isOver = true
+    },
+  }
+}
+
 /** `prefix` tells the steps of one prompt from those of another. */
 export function createObserver(
-  { say, seen, holds }: Watched,
+  { say, seen, holds, adds }: Watched,
   titles: ReadonlyMap<string, string>,
   prefix: string,
 ): Observer {
   const tools = new Map<string, Known>()
-  let [steps, plans] = [0, 0]
-  let cost: Json = null
-  let spoke = false
+  let [steps, plans, cost]: [number, number, Json] = [0, 0, null]
+  const speaker = createSpeaker(say)
   const tell = (step: SeenStep): void => {
     steps += 1
     if (steps <= stepsMax) seen(step)
@@ -59,6 +83,7 @@ export function createObserver(
   const takeTool = (update: Record<string, unknown>): void => {
     const id = textAt(update, 'toolCallId')
     const before = tools.get(id)
+    if (before?.begun !== true) speaker.pause()
     const known = mergeTool(update, before)
     if (tools.size < stepsMax || before !== undefined) tools.set(id, known)
     if (known.ended || findOwnTool(known.asked, titles) !== null) return
@@ -79,8 +104,7 @@ export function createObserver(
       if (!isRecord(update)) return
       switch (update['sessionUpdate']) {
         case 'agent_message_chunk':
-          spoke ||= typeof update['messageId'] === 'string'
-          return say(readText(update['content']))
+          return speaker.speak(readText(update['content']), textAt(update, 'messageId'))
         case 'tool_call':
         case 'tool_call_update':
           return takeTool(update)
@@ -94,6 +118,7 @@ export function createObserver(
             ended: { ok: true, output: readPlan(update['entries']) },
           })
         case 'usage_update':
+          adds(update['_meta'])
           cost = readCost(update)
           return holds(typeof update['used'] === 'number' ? update['used'] : null)
         default:
@@ -110,7 +135,7 @@ export function createObserver(
       return asked
     },
     cost: () => cost,
-    worked: () => ({ spoke, acted: tools.size > 0 }),
+    worked: () => ({ spoke: speaker.hasNamed(), acted: tools.size > 0 }),
   }
 }
 

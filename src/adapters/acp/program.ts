@@ -23,7 +23,8 @@ export type Program = {
 }
 
 /** `cure` is for a person. */
-export type Unavailable = { why: string; cure: string }
+/** `overLimit`: it works again when that is reset. */
+export type Unavailable = { why: string; cure: string; overLimit?: true }
 
 /** Where the adapters are that `tieline up` fetches. */
 export const adapterDirectory = (dataDir: string): string => join(dataDir, 'adapters')

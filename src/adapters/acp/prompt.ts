@@ -3,9 +3,11 @@ import type { Usage } from '../../model/event.ts'
 import type { Json } from '../../model/json.ts'
 import { isRecord } from '../../model/json.ts'
 import { countGently, type CountTokens } from '../../model/text.ts'
+import type { LimitBook } from '../../runtime/kernel/driven-port.ts'
 import type { Clock, Steps, TurnInput } from '../../runtime/kernel/ports.ts'
 import { BudgetSpent, watchBudget } from './budget.ts'
 import { createObserver, describeInput, type Observer } from './observe.ts'
+import { limitKey, readPlanWindows } from './plan-windows.ts'
 import { ruleOn } from '../../model/permission.ts'
 import { chooseOption, readOptions } from './permission.ts'
 import { isOlder } from './is-older.ts'
@@ -20,7 +22,12 @@ import { table } from '../../model/table.ts'
 /** As recorded. `cost` is what the agent itself says of its context and its money. */
 export type Spoken = { text: string; error: string | null; cost: Json }
 
-export type PromptDeps = { clock: Clock; count: CountTokens; titles: ReadonlyMap<string, string> }
+export type PromptDeps = {
+  clock: Clock
+  count: CountTokens
+  titles: ReadonlyMap<string, string>
+  limits?: Pick<LimitBook, 'see'>
+}
 
 /** How long an agent may take to answer a cancel before its process group is ended. */
 const cancelMs = 800
@@ -52,6 +59,7 @@ export async function runPrompt(
       },
       seen: (step) => steps.driven?.seen(step),
       holds: (tokens) => budget.holds(tokens),
+      adds: (meta) => deps.limits?.see(limitKey(turn.agent.name), readPlanWindows(meta)),
     },
     deps.titles,
     `${turn.attempt}-${agent.opened}`,

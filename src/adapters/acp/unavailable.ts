@@ -52,6 +52,7 @@ export function readUnavailable(fault: unknown, preset: Preset | null): Unavaila
     return {
       why: `${name} is over its limit (${text})`,
       cure: 'wait until its plan allows more, or call another agent',
+      overLimit: true,
     }
   return null
 }

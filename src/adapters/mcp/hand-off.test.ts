@@ -41,11 +41,13 @@ test('a client that cancels while it waits has cancelled the call', async () => 
   expect(await running).toMatchObject({ outcome: 'cancelled' })
 })
 
-test('only a driven agent can take longer than such a client waits', async () => {
+test('a call that such a client cannot wait for is handed off, whoever is called', async () => {
   const { desk } = await open()
-  const find = (program: string, agent: string) =>
-    findHandOffMs(desk, program, 'sub_agent', { agent_name: agent })
+  const find = (program: string, agent: string, more: { timeout_seconds?: number } = {}) =>
+    findHandOffMs(desk, program, 'sub_agent', { agent_name: agent, ...more })
   expect(await find('codex-mcp-client', 'codex')).toBe(270_000)
-  expect(await find('codex-mcp-client', 'quick')).toBeNull()
+  expect(await find('codex-mcp-client', 'quick')).toBe(270_000)
+  expect(await find('codex-mcp-client', 'quick', { timeout_seconds: 271 })).toBe(270_000)
+  expect(await find('codex-mcp-client', 'codex', { timeout_seconds: 60 })).toBeNull()
   expect(await find('claude-code', 'codex')).toBeNull()
 })

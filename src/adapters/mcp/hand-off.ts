@@ -3,7 +3,6 @@
  * is begun in the background for them, and waited for as long as they can: they get its result, or its id and what
  * to do next, and never a timeout.
  */
-import { drivenDriver } from '../../model/agent.ts'
 import { isRecord, textAt, type Json } from '../../model/json.ts'
 import { isRefusal, type Refusal } from '../../model/refusal.ts'
 import type { Desk } from '../../runtime/desk/desk.ts'
@@ -17,7 +16,7 @@ const sliceSeconds = 50
 
 type Input = { [name: string]: Json }
 
-/** Null where the client waits for as long as it hears of progress, or the call cannot take that long. */
+/** Null where the client waits for as long as it hears of progress, or has asked for less time than it waits. */
 export async function findHandOffMs(
   desk: Desk,
   program: string | null,
@@ -27,7 +26,11 @@ export async function findHandOffMs(
   const limitMs = program === null ? undefined : limitsMs[program]
   if (limitMs === undefined || tool !== 'sub_agent' || input['background'] === true) return null
   const agent = await desk.agents.get(textAt(input, 'agent_name'))
-  return isRefusal(agent) || agent.driver !== drivenDriver ? null : limitMs
+  if (isRefusal(agent)) return null
+  // Without a time of its own, a call to any agent may take as long as such a client waits, or longer.
+  const seconds = input['timeout_seconds']
+  const isShort = typeof seconds === 'number' && seconds * 1000 <= limitMs
+  return isShort ? null : limitMs
 }
 
 export async function useWithin(

@@ -46,3 +46,12 @@ test.each(Object.keys(outputSchemas()) as ToolName[])(
     }
   },
 )
+
+test.each(['call_agent', 'subagent'] as const)(
+  'what %s had called when the turn of its client was stopped can be looked up',
+  (name) => {
+    const error = { code: 'cancelled', message: 'cancelled: the turn was stopped', call_id: 'call_2' }
+    const { value } = completeAnswer(name, {}, { ok: false, value: { error } })
+    expect(value).toMatchObject({ [name === 'call_agent' ? 'call_id' : 'correlation_id']: 'call_2' })
+  },
+)

@@ -1,4 +1,5 @@
 import { createAlarm } from '../../runtime/kernel/alarm.ts'
+import { APICallError } from '@ai-sdk/provider'
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { describe, expect, it } from 'vitest'
 import { countWords, testClock } from '../../../test/kits/turns.ts'
@@ -71,7 +72,9 @@ function asking(model: LanguageModelV4, stallMs?: number, clock = testClock()) {
     deadline: Number.MAX_SAFE_INTEGER,
     ...(stallMs !== undefined && { stallMs }),
   })
-  return { clock, emitted, run: (signal = never) => ask(request(), (text) => emitted.push(text), signal) }
+  const run = (signal = never, maxOutputTokens: number | null = null): ReturnType<typeof ask> =>
+    ask({ ...request(), maxOutputTokens }, (text) => emitted.push(text), signal)
+  return { clock, emitted, run }
 }
 
 describe('modelAsk', () => {
@@ -195,6 +198,33 @@ describe('modelAsk and broken streams', () => {
     await tick()
     clock.pass(100_000)
     await expect(running).rejects.toMatchObject({ code: 'provider_stalled' })
+  })
+})
+
+describe('modelAsk and providers that refuse', () => {
+  const refuse = (statusCode: number, message: string, responseHeaders: Record<string, string> = {}): Error =>
+    new APICallError({ message, url: '', requestBodyValues: {}, statusCode, responseHeaders })
+
+  it('asks five times, with longer and longer pauses, and then gives up', async () => {
+    const model = mockModel(refuse(529, 'overloaded'))
+    const { run, clock } = asking(model)
+    await expect(run()).rejects.toMatchObject({ code: 'provider_error' })
+    expect([model.asked.length, clock.sleeps]).toEqual([5, [500, 1000, 2000, 4000]])
+  })
+
+  it('waits as long as the provider says', async () => {
+    const model = mockModel(refuse(429, 'slow down', { 'retry-after': '7' }), [delta('whole'), finish])
+    const { run, clock } = asking(model)
+    expect([(await run()).text, clock.sleeps]).toEqual(['whole', [7000]])
+  })
+
+  it('leaves out a limit that the provider does not take, from then on', async () => {
+    const tooMuch = refuse(400, 'max_tokens: 900000 is more than this model may write')
+    const model = mockModel(tooMuch, [delta('one'), finish], [delta('two'), finish])
+    const { run } = asking(model)
+    await run(never, 900_000)
+    await run(never, 900_000)
+    expect(model.asked.map(({ maxOutputTokens }) => maxOutputTokens)).toEqual([900_000, undefined, undefined])
   })
 })
 

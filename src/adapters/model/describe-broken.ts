@@ -16,6 +16,8 @@ export type Broken = {
   status: number | null
   retry: boolean
   retryAfterMs: number | null
+  /** Nobody took the connection, so nothing was asked for. */
+  unreached: boolean
 }
 
 const detailCharsMax = 500
@@ -57,6 +59,7 @@ function classifyApiCall(error: APICallError): Broken {
     status,
     retry: answered ? isTransient(status) : error.isRetryable,
     retryAfterMs: readRetryAfter(error.responseHeaders ?? {}),
+    unreached: !answered && isUnreached(error),
   }
 }
 
@@ -91,10 +94,24 @@ const plain = (code: ProviderFaultCode, detail: string): Broken => ({
   status: null,
   retry: false,
   retryAfterMs: null,
+  unreached: false,
 })
 
 /** The connection broke before the answer was whole: a retry may help. */
 const cut = (detail: string): Broken => ({ ...plain('provider_cut', detail), retry: true })
+
+const unreachedCodes = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'])
+
+/** Found in the causes of an error: a host with several addresses has one for each. */
+function isUnreached(error: unknown, depth = 0): boolean {
+  if (!(error instanceof Error) || depth > causesMax) return false
+  if (unreachedCodes.has(textAt(error, 'code'))) return true
+  if (error instanceof AggregateError)
+    return error.errors.length > 0 && error.errors.every((one) => isUnreached(one, depth + 1))
+  return isUnreached(error.cause, depth + 1)
+}
+
+const causesMax = 5
 
 function describeCause(error: Error): string {
   const { cause } = error

@@ -11,8 +11,9 @@ import type { PriceUsage } from '../../runtime/kernel/prices-port.ts'
 import { faultMessage } from '../../model/contained.ts'
 import type { Usage } from '../../model/event.ts'
 import { ProviderFault } from '../../runtime/kernel/faults.ts'
-import type { LimitBook } from './limit-book.ts'
+import type { LimitBook } from '../../runtime/kernel/driven-port.ts'
 import { type Broken, describeBroken, isUnavailable, redactor } from './describe-broken.ts'
+import { readRateWindows } from './rate-windows.ts'
 import { nothingReceived, receive, type Received } from './receive.ts'
 import { turnWire, type WireRequest } from './wire.ts'
 
@@ -24,7 +25,7 @@ export type ModelDriverSettings = Pick<AskSettings, 'stallMs' | 'redact'> & {
   /** What requests of an agent cost; without it nothing has a price. */
   price?: (agent: Agent) => Promise<PriceUsage>
   /** Where limits that providers report are kept. */
-  limits?: LimitBook
+  limits?: Limits
   /** Stopped by its owner; without it the driver keeps its own. */
   alarm?: Alarm
 }
@@ -41,8 +42,7 @@ export function askMaker({ model, count, ...settings }: ModelDriverSettings) {
       deadline,
       prices,
       provider: readProvider(agent),
-      // Somebody else can do it now.
-      ...(agent.fallback === undefined ? {} : { patienceMs: patienceMsMax }),
+      hasFallback: agent.fallback !== undefined,
     })
   return { makeAsk, estimate }
 }
@@ -87,7 +87,15 @@ const retriesMax = 4
 const pauseMsFirst = 500
 const pauseMsMax = 16_000
 const remarkPointsMax = 200
+/** With a `fallback`, before anything was begun: somebody else can do it now. */
 const patienceMsMax = 10_000
+const patientRetriesMax = 1
+
+const overLimit = 429
+/** Where it does not say when its limit is reset. */
+const believedMs = 60_000
+
+type Limits = Omit<LimitBook, 'close'>
 
 type AskSettings = {
   /** Called for the first real request only, so that a replay needs no model and no key. */
@@ -99,10 +107,10 @@ type AskSettings = {
   prices?: AgentPrices
   deadline: Millis
   stallMs?: number
-  /** A provider that wants a longer pause is not waited for. */
-  patienceMs?: number
+  /** Somebody else can do it, as long as this turn has no answer yet: a provider in need is not waited for. */
+  hasFallback?: boolean
   redact?: (text: string) => string
-  limits?: LimitBook
+  limits?: Limits
   provider?: string
 }
 
@@ -117,8 +125,10 @@ export function modelAsk(settings: AskSettings): Ask {
   let model: LanguageModelV4 | null = null
   let limitRefused = false
   let formatRefused = false
+  let hasAnswered = false
 
   return async (request, emit, signal, remark) => {
+    const canMove = settings.hasFallback === true && !hasAnswered && !followsTool(request)
     model ??= await settings.model().catch((error: unknown) => {
       const detail = redact(faultMessage(error))
       throw new ProviderFault('provider_unconfigured', detail, { unavailable: true, cause: error })
@@ -133,6 +143,8 @@ export function modelAsk(settings: AskSettings): Ask {
         await receive(model, sent, received, emit, { clock, alarm, stallMs, signal })
         if (received.finish === 'error') throw new Error('the provider ended its answer with an error')
         settings.limits?.forget(settings.provider ?? '')
+        settings.limits?.see(settings.provider ?? '', readRateWindows(received.headers, clock.now()))
+        hasAnswered = true
         return {
           text: received.text,
           toolCalls: received.toolCalls,
@@ -142,7 +154,8 @@ export function modelAsk(settings: AskSettings): Ask {
       } catch (error) {
         signal.throwIfAborted()
         const broken = describeBroken(error, redact)
-        settings.limits?.note(settings.provider ?? '', broken)
+        if (broken.status === overLimit)
+          settings.limits?.note(settings.provider ?? '', broken.detail, broken.retryAfterMs ?? believedMs)
         if (!limitRefused && refusesLimit(broken, wire)) {
           limitRefused = true
           continue
@@ -152,10 +165,10 @@ export function modelAsk(settings: AskSettings): Ask {
           formatRefused = true
           continue
         }
-        const pauseMs = pauseBefore(tries, broken, settings.patienceMs)
+        const pauseMs = pauseBefore(tries, broken, canMove)
         if (received.text !== '' || pauseMs === null || clock.elapsed() + pauseMs >= end)
           throw await makeFault(error, broken, tries, request, received, settings)
-        const next = `try ${tries + 1} of ${retriesMax + 1}`
+        const next = `try ${tries + 1} of ${(canMove ? patientRetriesMax : retriesMax) + 1}`
         const detail = preview(broken.detail, remarkPointsMax)
         remark?.(`the provider is asked again in ${describePause(pauseMs)} (${next}): ${detail}`)
         await clock.sleep(pauseMs, signal)
@@ -168,9 +181,16 @@ export function modelAsk(settings: AskSettings): Ask {
 const describePause = (ms: number): string =>
   `${ms < 10_000 ? Math.ceil(ms / 100) / 10 : Math.ceil(ms / 1000)} s`
 
-/** Doubles from half a second; the provider's own wish wins. Null where a retry is of no use. */
-function pauseBefore(tries: number, broken: Broken, patienceMs = Infinity): number | null {
-  if (!broken.retry || tries > retriesMax || (broken.retryAfterMs ?? 0) > patienceMs) return null
+/** A turn that runs again may have got answers before. */
+const followsTool = ({ messages }: ModelRequest): boolean => messages.at(-1)?.role === 'tool'
+
+/**
+ * Doubles from half a second; the provider's own wish wins. Null where a retry is of no use. Where the call can move,
+ * one that nobody could connect to moves at once, and any other fault is tried once more: most of those pass.
+ */
+function pauseBefore(tries: number, broken: Broken, canMove: boolean): number | null {
+  if (!broken.retry || tries > (canMove ? patientRetriesMax : retriesMax)) return null
+  if (canMove && (broken.unreached || (broken.retryAfterMs ?? 0) > patienceMsMax)) return null
   return broken.retryAfterMs ?? Math.min(pauseMsFirst * 2 ** (tries - 1), pauseMsMax)
 }
 

@@ -150,11 +150,12 @@ function missingKey(
 }
 
 /**
- * An event holds at most a whole answer, and such an event is parsed at once; a stream may say it in pieces
- * of a few letters each.
+ * An event holds at most a whole answer, and such an event is parsed at once, and written into a message where
+ * it is not what was expected: 1 MiB takes some 25 ms, and is more than any model answers with. A stream may
+ * say it in pieces of a few letters each.
  */
 export const providerLimits: AnswerLimits = {
-  eventBytesMax: 4 * 1024 * 1024,
+  eventBytesMax: 1024 * 1024,
   streamBytesMax: 256 * 1024 * 1024,
 }
 const providerFetch = boundedFetch(providerLimits, (what) => new BadStream('garbage', what))
@@ -172,19 +173,19 @@ async function create(
   }
   switch (provider.kind) {
     case 'anthropic': {
-      const { createAnthropic } = await import('@ai-sdk/anthropic')
+      const { createAnthropic } = await packages.anthropic()
       return createAnthropic(settings).languageModel(model)
     }
     case 'openai': {
-      const { createOpenAI } = await import('@ai-sdk/openai')
+      const { createOpenAI } = await packages.openai()
       return createOpenAI(settings).languageModel(model)
     }
     case 'google': {
-      const { createGoogle } = await import('@ai-sdk/google')
+      const { createGoogle } = await packages.google()
       return createGoogle(settings).languageModel(model)
     }
     case 'openai-compatible': {
-      const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
+      const { createOpenAICompatible } = await packages['openai-compatible']()
       return createOpenAICompatible({
         name,
         ...settings,
@@ -193,4 +194,26 @@ async function create(
       }).languageModel(model)
     }
   }
+}
+
+const packages = {
+  anthropic: () => import('@ai-sdk/anthropic'),
+  openai: () => import('@ai-sdk/openai'),
+  google: () => import('@ai-sdk/google'),
+  'openai-compatible': () => import('@ai-sdk/openai-compatible'),
+}
+
+/**
+ * What loads the packages of the models that these agents use, each once. The first takes some 50 ms, in which
+ * nothing else is done: whoever has time loads them before a request needs them.
+ */
+export function listPackages(
+  agents: readonly Agent[],
+  configured: Providers,
+  env: Readonly<Record<string, string | undefined>>,
+): (() => Promise<unknown>)[] {
+  const providers: Providers = { ...withUsualKeys(env), ...configured }
+  const names = agents.flatMap(({ model }) => model?.split('/')[0] ?? [])
+  const used = names.flatMap((name) => (Object.hasOwn(providers, name) ? (providers[name]?.kind ?? []) : []))
+  return Array.from(new Set(used), (kind) => packages[kind])
 }

@@ -40,6 +40,8 @@ export type Received = {
   toolCalls: AskedCall[]
   usage: LanguageModelV4Usage | null
   finish: string | null
+  /** Of the answer, as far as the provider's package hands them on. */
+  headers: Record<string, string>
 }
 
 export const nothingReceived = (): Received => ({
@@ -48,6 +50,7 @@ export const nothingReceived = (): Received => ({
   toolCalls: [],
   usage: null,
   finish: null,
+  headers: {},
 })
 
 export type Watch = { clock: Clock; alarm: Alarm; stallMs: number; signal: AbortSignal }
@@ -75,7 +78,9 @@ export async function receive(
   watch.signal.addEventListener('abort', abort, { once: true })
   const stall = watchStall(watch, () => halt(new Stalled(watch.stallMs)))
   try {
-    reader = await open(model, wire, request.signal, halted.promise)
+    const opened = await open(model, wire, request.signal, halted.promise)
+    reader = opened.reader
+    received.headers = opened.headers
     for (;;) {
       const { done, value } = await reader.read()
       request.signal.throwIfAborted()
@@ -95,17 +100,22 @@ export async function receive(
     throw new BadStream('cut', 'the stream ended before the answer did')
 }
 
+type Opened = {
+  reader: ReadableStreamDefaultReader<LanguageModelV4StreamPart>
+  headers: Record<string, string>
+}
+
 /** Returns when the request is halted at the latest; a stream that opens after that is closed unread. */
 async function open(
   model: LanguageModelV4,
   wire: WireRequest,
   signal: AbortSignal,
   halted: Promise<never>,
-): Promise<ReadableStreamDefaultReader<LanguageModelV4StreamPart>> {
+): Promise<Opened> {
   const opening = Promise.resolve(model.doStream({ ...wire, abortSignal: signal }))
   try {
-    const { stream } = await Promise.race([opening, halted])
-    return stream.getReader()
+    const { stream, response } = await Promise.race([opening, halted])
+    return { reader: stream.getReader(), headers: response?.headers ?? {} }
   } catch (error) {
     letGo(opening.then(({ stream }) => stream.cancel(error)))
     throw error

@@ -44,6 +44,16 @@ test('the answer is the last assistant message with this parent, and its tokens 
   expect(answerTo(messages, 'u2')).toEqual({ output: 'mine', usage: { input: 30, output: 6 } })
 })
 
+test('what opencode says that it cost is the cost of all that was answered, and 0 is no price', () => {
+  const costing = (cost: number) => [
+    user('u1'),
+    assistant('a1', 'u1', '', { finish: 'tool-calls', cost }),
+    assistant('a2', 'u1', 'mine', { cost }),
+  ]
+  expect(answerTo(costing(0.25), 'u1').usage).toEqual({ input: 30, output: 6, costUsd: 0.5 })
+  expect(answerTo(costing(0), 'u1').usage).toEqual({ input: 30, output: 6 })
+})
+
 test('an answer to a later message is never taken, also where it answers both', () => {
   expect(() => answerTo([user('u1'), user('u2'), assistant('a1', 'u2', 'both at once')], 'u1')).toThrow(
     'together with a later message',
@@ -73,6 +83,12 @@ test('what opencode says to itself to go on after a summary belongs to the messa
       'u1',
     ),
   ).toMatchObject({ output: 'after the summary' })
+})
+
+test('what opencode wrote into an answer itself, or does not show, is no part of it', () => {
+  const answer = assistant('a1', 'u1', 'mine')
+  const parts = [text('reminder', { synthetic: true }), ...answer.parts, text('hidden', { ignored: true })]
+  expect(answerTo([user('u1'), { ...answer, parts }], 'u1')).toMatchObject({ output: 'mine' })
 })
 
 test('what was stopped or broke in opencode is no answer', () => {

@@ -16,15 +16,19 @@ const providerIds: Readonly<Record<string, string>> = {
   google: 'google',
 }
 
+/** Half a megabyte of prices. */
+export const loadTable = (): Promise<typeof import('@pydantic/genai-prices')> =>
+  import('@pydantic/genai-prices')
+
 export function tablePrices(own: OwnPrices = {}): Prices {
   let calculate: typeof calcPrice | null = null
   let loading: Promise<void> | null = null
   const load = async (): Promise<void> => {
-    calculate = (await import('@pydantic/genai-prices')).calcPrice
+    calculate = (await loadTable()).calcPrice
   }
   return {
     table: priceTable,
-    // Half a megabyte of prices: loaded for the first request that may have one.
+    // For the first request that may have a price.
     load: () => (loading ??= load()),
     price(of, usage, at) {
       const wanted = Object.hasOwn(own, of.name) ? own[of.name] : undefined

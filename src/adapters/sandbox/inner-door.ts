@@ -2,12 +2,13 @@
  * What a sandbox reaches of the outside: a Unix socket of ours, bound into it. Requests for the server itself
  * go to the server, where only a token makes them somebody; all others are for the way out.
  */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { contained, listen } from '../../model/contained.ts'
+import { createServer } from '../../runtime/kernel/node-http.ts'
 import { forward, tunnel, type SandboxNetwork } from './outward.ts'
 
 /** The server as far as a sandbox may ask it. */

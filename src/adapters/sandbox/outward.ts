@@ -4,11 +4,12 @@
  * are never reached.
  */
 import { lookup } from 'node:dns/promises'
-import { request as ask, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { BlockList, connect, isIPv6, type Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import type { Duplex } from 'node:stream'
 import { listen } from '../../model/contained.ts'
+import { request as ask } from '../../runtime/kernel/node-http.ts'
 
 /** `public`: addresses of the internet. `any`: those of the local network too. */
 export type SandboxNetwork = 'none' | 'public' | 'any'

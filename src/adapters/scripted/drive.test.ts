@@ -121,6 +121,7 @@ describe('scripted rules in a loop', () => {
     const { outcome } = await run(
       [
         { when: { iteration: 1 }, tools: both.tools },
+        { when: { tool: 'b', ok: true }, say: 'b went well' },
         { when: { tool: 'b', ok: false }, say: '{{results}}' },
       ],
       {},

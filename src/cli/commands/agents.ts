@@ -42,12 +42,18 @@ export function renderAgents(
       : [],
   )
   return [
-    ...found.map(({ name, driver, status, reason, description, limit }) =>
+    ...found.map(({ name, driver, status, reason, description, limit, windows = [] }) =>
       [
         oneLine(name),
         driver,
         reason === null ? status : `${status}: ${oneLine(reason)}`,
         limit === undefined ? '' : oneLine(limit),
+        windows
+          .map(
+            ({ name: window, usedPercent, resetsAt }) =>
+              `${oneLine(window)}: ${usedPercent} % used, until ${resetsAt}`,
+          )
+          .join('; '),
         oneLine(description),
       ]
         .filter((text) => text !== '')

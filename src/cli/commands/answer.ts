@@ -1,6 +1,7 @@
 /** `tieline answer <question> allow|deny`: answers a permission question. */
 import { flagText, printResult, UsageError, type Command, type CommandInput } from '../command.ts'
 import { withServer } from '../reach/reach.ts'
+import { shortQuestion } from '../show/short-id.ts'
 
 export const answer: Command = {
   name: 'answer',
@@ -25,11 +26,14 @@ first answer counts.`,
       const answered = await client.questions.answer(question, given, { signal: input.signal })
       const scope = given.scope === 'session' ? ', for the rest of its session' : ''
       const done = answered.answer === 'allow' ? 'Allowed' : 'Denied'
-      printResult(input, answered, `${done}${scope}: ${answered.question}`, '')
+      printResult(input, answered, `${done}${scope}: ${showQuestion(input, answered.question)}`, '')
       return 0
     })
   },
 }
+
+const showQuestion = ({ out }: CommandInput, id: string): string =>
+  out.isTTY === true ? shortQuestion(id) : id
 
 /** What belongs together; exported for its test. */
 export function readAnswer(word: string, session: boolean, reason: string | undefined) {

@@ -6,7 +6,7 @@ import { printResult, type Command, type CommandInput } from '../command.ts'
 import { limitFlag, readLimit } from '../flags.ts'
 import { readRecorded } from '../reach/recorded-log.ts'
 import { shortId } from '../show/short-id.ts'
-import { cutWidth, firstLine, oneLine } from '../show/width.ts'
+import { alignColumns, cutWidth, firstLine, oneLine } from '../show/width.ts'
 
 const taskWidth = 60
 
@@ -48,7 +48,8 @@ export const renderList = (
   title: string,
   lines: readonly string[],
   none: string,
-): string => (lines.length === 0 ? none : [...(out.isTTY === true ? [title] : []), ...lines].join('\n'))
+): string =>
+  lines.length === 0 ? none : (out.isTTY === true ? alignColumns(title, lines) : lines).join('\n')
 
 /** A person types the end of an id; a program keeps the whole. */
 export const chooseIds = ({ out }: Pick<CommandInput, 'out'>): ((id: string) => string) =>

@@ -1,6 +1,7 @@
 /** `tieline explain <id>`: why something stalled, or ended as it did. */
 import { printResult, type Command, type CommandInput } from '../command.ts'
 import { readRecorded } from '../reach/recorded-log.ts'
+import { shortenIds } from '../show/short-id.ts'
 
 export const explain: Command = {
   name: 'explain',
@@ -21,7 +22,7 @@ not connected, and mail that nobody took. A part of an id is enough; "last" is t
       server: (client) => client.explain(id, input),
       log: (log) => log.explain(id),
     })
-    printResult(input, explanation, text)
+    printResult(input, explanation, input.out.isTTY === true ? shortenIds(text) : text)
     return 0
   },
 }

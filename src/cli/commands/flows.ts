@@ -7,7 +7,7 @@ import { flagText, printResult, type Command, type CommandInput } from '../comma
 import { limitFlag, readLimit, refuseValue } from '../flags.ts'
 import { withServer } from '../reach/reach.ts'
 import { formatAgo, formatCount, formatDuration } from '../show/amounts.ts'
-import { shortId, shortQuestion } from '../show/short-id.ts'
+import { shortenIds, shortId } from '../show/short-id.ts'
 import { oneLine } from '../show/width.ts'
 import { renderList } from './calls.ts'
 
@@ -74,12 +74,6 @@ async function printCosts(input: CommandInput): Promise<number> {
     return 0
   })
 }
-
-/** Sentences of the server have whole ids; here the short ones are enough. */
-const shortenIds = (text: string): string =>
-  text.replaceAll(/\b(?:question|flow|call|turn|ses)_[\w-]{12,}/g, (id) =>
-    id.startsWith('question_') ? shortQuestion(id) : shortId(id),
-  )
 
 /** One line; what it waits for, or why it failed, is a line below. */
 export function renderFlow(flow: FlowSummary, now: number): string {

@@ -1,7 +1,9 @@
+import type { SessionKind } from '../../model/event.ts'
 import type { Session } from '../../wire/sessions.ts'
 import { systemClock } from '../../runtime/kernel/system-clock.ts'
-import { formatAgo, formatDuration } from '../show/amounts.ts'
+import { formatAgo, formatCount, formatDuration } from '../show/amounts.ts'
 import { printResult, type Command, type CommandInput } from '../command.ts'
+import { describeCost } from '../show/cost.ts'
 import { limitFlag, readLimit } from '../flags.ts'
 import { readRecorded } from '../reach/recorded-log.ts'
 import { oneLine } from '../show/width.ts'
@@ -10,11 +12,11 @@ import { chooseIds, renderList } from './calls.ts'
 export const sessions: Command = {
   name: 'sessions',
   words: [],
-  help: 'Lists sessions, newest first: agent, state, last use and title',
+  help: 'Lists sessions, newest first: agent, state, last activity, tokens, cost and title',
   flags: { limit: limitFlag },
   more: `
 A running server leaves out the sessions that calls made for themselves. Read from a log, they are listed too,
-as ephemeral ones.`,
+as made by a call.`,
   examples: [
     'tieline sessions',
     'tieline chat --session last      continue the newest',
@@ -33,7 +35,7 @@ as ephemeral ones.`,
         return { found, lines: found.map((one) => renderRecorded(one, chooseIds(input))) }
       },
     })
-    const title = 'SESSION  AGENT  STATE  LAST USED  TITLE OR DIRECTORY'
+    const title = 'SESSION  AGENT  STATE  LAST ACTIVE  USED  TITLE OR DIRECTORY'
     printResult(input, found, renderList(input, title, lines, 'There are no sessions in this log.'))
     return 0
   },
@@ -41,10 +43,22 @@ as ephemeral ones.`,
 
 type Named = { id: string; title: string; cwd: string }
 
+/** As people say it. */
+const kindWords: Readonly<Record<SessionKind, string>> = {
+  persistent: 'persistent',
+  ephemeral: 'made by a call',
+  external: 'client',
+}
+
 type ShowId = (id: string) => string
 
-const renderLine = ({ id, title, cwd }: Named, agent: string, state: string, at: string): string =>
-  [id, oneLine(agent), state, at, oneLine(title === '' ? cwd : title)].join('  ')
+const renderLine = (
+  { id, title, cwd }: Named,
+  agent: string,
+  state: string,
+  at: string,
+  used: string,
+): string => [id, oneLine(agent), state, at, used, oneLine(title === '' ? cwd : title)].join('  ')
 
 const whole: ShowId = (id) => id
 
@@ -55,10 +69,11 @@ export function renderSession(
   asking: ReadonlySet<string> = new Set(),
 ): string {
   const { kind, buffered, orphan, agentName, updatedAt, presence, wakeable, quietUntil } = session
+  const { tokensUsed, cost } = session
   const status = session.away ? 'program away' : asking.has(session.id) ? 'asks you' : session.status
   const now = systemClock.now()
   const state = [
-    ...(presence !== null ? [presence] : kind === 'persistent' ? [status] : [kind, status]),
+    ...(presence !== null ? [presence] : kind === 'persistent' ? [status] : [kindWords[kind], status]),
     ...(wakeable ? ['can be woken'] : []),
     ...(quietUntil === null ? [] : [`quiet for ${formatDuration(quietUntil - now)}`]),
     ...(buffered > 0 ? [`${buffered} to accept`] : []),
@@ -69,12 +84,13 @@ export function renderSession(
     agentName,
     state.join(', '),
     formatAgo(now - updatedAt),
+    tokensUsed === 0 ? '–' : `${formatCount(tokensUsed)} tokens${describeCost(cost)}`,
   )
 }
 
 type Recorded = Named & {
   agent: string
-  kind: string
+  kind: SessionKind
   archived: boolean | string
   entries: number
   createdAt: number
@@ -84,11 +100,13 @@ type Recorded = Named & {
 function renderRecorded(session: Recorded, showId: ShowId): string {
   const { agent, kind, archived, entries, createdAt } = session
   const count = entries === 1 ? 'one entry' : `${entries} entries`
-  const state = `${kind}${archived === false ? '' : ', archived'}${kind === 'persistent' ? `  ${count}` : ''}`
+  const kept = archived === false ? '' : ', archived'
+  const state = `${kindWords[kind]}${kept}${kind === 'persistent' ? `  ${count}` : ''}`
   return renderLine(
     { ...session, id: showId(session.id) },
     agent,
     state,
     `made ${formatAgo(systemClock.now() - createdAt)}`,
+    '–',
   )
 }

@@ -2,10 +2,13 @@
  * Requests over node:http. Node's own `fetch` hangs up when no answer has begun after five minutes, but a
  * call may take as long as its deadline allows.
  */
-import { request as httpRequest, type IncomingMessage } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { Readable } from 'node:stream'
 import type { Fetch } from '../../client/request.ts'
+
+// As in runtime/kernel/node-http.ts: imported as a module it would load undici at every start.
+const { request: httpRequest } = process.getBuiltinModule('node:http')
 
 export const patientFetch: Fetch = (url, { method = 'GET', headers, body, signal }) =>
   new Promise((resolve, reject) => {

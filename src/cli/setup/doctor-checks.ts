@@ -111,7 +111,11 @@ function checkModes({ dataDir }: Place): Finding[] {
 /** The server has the log open, so it knows whether it can write. */
 function checkServedLog(dataDir: string, { client, health: { store } }: RunningServer): Finding {
   const says = `${dataDir}, in use by the server at ${client.url}`
-  if (store === undefined || store.status === 'ok') return ok('log', says)
+  if (store === undefined || store.status === 'ok') {
+    const { done, of } = store?.checking ?? { done: 0, of: 0 }
+    const why = 'the last process did not end cleanly, so the file is being looked through'
+    return ok('log', store?.checking === undefined ? says : `${says}; ${why} (${done} of ${of} tables)`)
+  }
   const free =
     store.freeBytes === null ? '' : `; ${(store.freeBytes / 1_000_000).toFixed(1)} MB are free there`
   const why = store.reason ?? 'it does not say why'
@@ -130,13 +134,21 @@ function isWritable(directory: string): boolean {
   }
 }
 
-/** Opening takes the lock of the directory and lets SQLite check the file; no turn continues. */
+/** Opening takes the lock of the directory, and SQLite then looks through the file; no turn continues. */
 async function openAndCheckLog(dataDir: string): Promise<Finding> {
   const { openLog } = await import('../../recorded-log.ts')
   try {
     const log = await openLog({ dataDir })
     const sessions = await log.sessions(1)
     await log.close()
+    const { logCare } = await import('../../log-care.ts')
+    const damage = logCare.findDamage(dataDir)
+    if (damage !== null)
+      return problem(
+        'log',
+        `${logFile(dataDir)} is damaged (${damage})`,
+        'Run "tieline check" to see what of it.',
+      )
     const none = sessions.length === 0 ? ', and has no sessions yet' : ''
     return ok('log', `${dataDir}: opens, is whole${none}, and nobody else uses it`)
   } catch (error) {

@@ -14,3 +14,9 @@ export function shortId(id: string): string {
 
 /** A question is named by its turn and its step. */
 export const shortQuestion = (id: string): string => id.slice(-8)
+
+/** Sentences of the server have whole ids; here the short ones are enough. */
+export const shortenIds = (text: string): string =>
+  text.replaceAll(/\b(?:question|flow|call|turn|ses)_[\w-]{12,}/g, (id) =>
+    id.startsWith('question_') ? shortQuestion(id) : shortId(id),
+  )

@@ -17,20 +17,26 @@ export type Terminal = {
 /** `raw` is for programs that read the output, and for the line editor, which writes its own sequences. */
 export type Output = Terminal & { isTTY?: boolean; raw?: NodeJS.WritableStream }
 
+/** Drawn with the first sequence: before that there is none to look for, and whoever asks for help needs none. */
+let mark: { secret: string; pattern: RegExp } | null = null
+
 /** Written as parameters of up to four digits, so that code that measures text sees one control sequence. */
-const secret = BigInt(`0x${surroundings.draw()}`)
-  .toString()
-  .replaceAll(/\d{4}(?=\d)/g, '$&;')
-const marked = new RegExp(`\\u001b\\[${secret};([?0-9;]*[A-Za-z])`, 'g')
+function drawMark(): { secret: string; pattern: RegExp } {
+  const secret = BigInt(`0x${surroundings.draw()}`)
+    .toString()
+    .replaceAll(/\d{4}(?=\d)/g, '$&;')
+  return { secret, pattern: new RegExp(`\\u001b\\[${secret};([?0-9;]*[A-Za-z])`, 'g') }
+}
 
 /** A control sequence that acts, such as `1m` or `2A`. */
-export const control = (code: string): string => `\u001b[${secret};${code}`
+export const control = (code: string): string => `\u001b[${(mark ??= drawMark()).secret};${code}`
 
 /** What a terminal gets: marked sequences act, all others are shown. */
 export function renderControls(text: string): string {
+  if (mark === null) return visible(text)
   let out = ''
   let from = 0
-  for (const { 0: whole, 1: code = '', index } of text.matchAll(marked)) {
+  for (const { 0: whole, 1: code = '', index } of text.matchAll(mark.pattern)) {
     out += `${visible(text.slice(from, index))}\u001b[${code}`
     from = index + whole.length
   }

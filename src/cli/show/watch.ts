@@ -174,8 +174,9 @@ async function follow(
   waiters.set(message, waiter)
   const over = new AbortController()
   let timedOut = false
-  const cancel = (): void =>
-    void client.sessions.cancel(session).catch((error: unknown) => waiters.get(message)?.reject(error))
+  const end = (ask: { timedOut?: boolean }): void =>
+    void client.sessions.cancel(session, ask).catch((error: unknown) => waiters.get(message)?.reject(error))
+  const cancel = (): void => end({})
   try {
     await start(signal)
     if (signal.aborted) cancel()
@@ -183,10 +184,11 @@ async function follow(
     if (timeoutMs !== null)
       actLater(timeoutMs, over.signal, () => {
         timedOut = true
-        cancel()
+        end({ timedOut })
       })
     const { ended, flow } = await ending
-    const isLate = timedOut && timeoutMs !== null && ended.outcome === 'cancelled'
+    // An older server knows only that it was cancelled.
+    const isLate = timedOut && timeoutMs !== null && ['cancelled', 'timed_out'].includes(ended.outcome)
     return {
       success: ended.outcome === 'completed',
       outcome: isLate ? 'timed_out' : ended.outcome,

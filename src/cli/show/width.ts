@@ -50,3 +50,24 @@ export const firstLine = (text: string): string =>
   oneLine(text.split('\n').find((line) => line.trim() !== '') ?? '')
 export const lastLine = (text: string): string =>
   oneLine(text.split('\n').findLast((line) => line.trim() !== '') ?? '')
+
+const between = '  '
+/** A column that is wider than this does not push the others away. */
+const columnMax = 32
+
+/** The title over the lines, each column below its word. What is below a line's first row stays as it is. */
+export function alignColumns(title: string, lines: readonly string[]): string[] {
+  const count = title.split(between).length
+  const rows = [title, ...lines].map((line) => {
+    const [first = '', ...below] = line.split('\n')
+    const parts = first.split(between)
+    return { parts: [...parts.slice(0, count - 1), parts.slice(count - 1).join(between)], below }
+  })
+  const whole = rows.filter(({ parts }) => parts.length === count)
+  const widths = Array.from({ length: count - 1 }, (_, column) =>
+    Math.min(columnMax, Math.max(...whole.map(({ parts }) => displayWidth(parts[column] ?? '')))),
+  )
+  const pad = (text: string, column: number): string =>
+    text + ' '.repeat(Math.max(0, (widths[column] ?? 0) - displayWidth(text)))
+  return rows.map(({ parts, below }) => [parts.map(pad).join(between).trimEnd(), ...below].join('\n'))
+}

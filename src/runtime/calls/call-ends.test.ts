@@ -105,3 +105,33 @@ test('what a stopped callee had said is kept', async () => {
     outcome: 'timed_out',
   })
 })
+
+test('a callee belongs to the session that called it, and has the time that its tool is given', async () => {
+  const w = await world({
+    limits: { subAgentTimeoutMs: 7000, callAgentTimeoutMs: 11_000, subagentTimeoutMs: 13_000 },
+    agents: {
+      planner: {
+        script: async (turn) => {
+          if (turn.task !== 'go') return 'ok'
+          await turn.tool('sub_agent', { agent_name: 'coder', task: 'one' })
+          await turn.tool('call_agent', { agent_id: 'coder', message: 'two' })
+          await turn.tool('subagent', { task: 'three' })
+          return 'done'
+        },
+      },
+      coder: { script: () => 'ok' },
+    },
+  })
+  const { session } = await w.run('planner', 'go')
+  const opened = await w.events('call.opened')
+  expect(opened.map(({ event, at }) => [event.tool, event.deadline - at])).toEqual([
+    ['sub_agent', 7000],
+    ['call_agent', 11_000],
+    ['subagent', 13_000],
+  ])
+  const made = await w.events('session.created')
+  const parents = opened.map(
+    ({ event }) => made.find((one) => one.event.session === event.target)?.event.parent,
+  )
+  expect(parents).toEqual([session, null, session])
+})

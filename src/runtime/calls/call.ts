@@ -73,14 +73,21 @@ async function openNew(
     context: noContext(),
     notes: noteTools(caller, request, target.agent),
   }
-  const plan: Plan = { ...bare, context: await planContext(runtime, caller, bare) }
-  await lookAtDay(runtime, caller.session.cwd)
-  // Counted before the commit: from then on the turn must not end without looking below.
-  caller.pendingBelow += 1
-  const decided = await decide(runtime, caller, plan)
+  const open = async (): Promise<Opened | Refusal> => {
+    const plan: Plan = { ...bare, context: await planContext(runtime, caller, bare) }
+    await lookAtDay(runtime, caller.session.cwd)
+    // Counted before the commit: from then on the turn must not end without looking below.
+    caller.pendingBelow += 1
+    return decide(runtime, caller, plan)
+  }
+  // A summary takes as long as a model does: others need not wait for it.
+  const isLong = request.context?.include_summary === true
+  const { flow } = caller.row
+  if (!isLong) await runtime.opening.enter(flow)
+  const decided = await open().finally(() => isLong || runtime.opening.leave(flow))
   if (!isRefusal(decided)) return goOn(runtime, caller, decided)
   caller.pendingBelow -= 1
-  return refusedResult(caller, plan.call, target.name, decided)
+  return refusedResult(caller, bare.call, target.name, decided)
 }
 
 /**

@@ -101,6 +101,7 @@ function stoppedAnswer(agent: string, { error = null }: Fields): CallAnswer {
   return {
     ...emptyCallAnswer,
     agent_name: agent,
+    call_id: textAt(error, 'call_id'),
     errors: [textAt(error, 'message') || 'the request was stopped'],
     outcome: Outcome.catch('cancelled').parse(textAt(error, 'code')),
   }

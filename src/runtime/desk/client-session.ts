@@ -51,12 +51,14 @@ export async function placeClient(
   cwd: string,
 ): Promise<ClientPlace> {
   const program = await settle(client ?? { name: '' })
-  const inbox = program.cwd == null ? null : await placeInbox(runtime, program, program.cwd)
   const named = nameClientSession(program)
-  if (program.cwd != null && inbox !== null && named === nameInbox(program, program.cwd))
-    return { session: inbox, inbox }
-  await makeClient(runtime, named, named.slice(11), program.cwd ?? cwd)
-  return { session: named, inbox }
+  const isShared = program.cwd != null && named === nameInbox(program, program.cwd)
+  // Side by side: a program waits for both, and they are one wait for the disk.
+  const [inbox] = await Promise.all([
+    program.cwd == null ? null : placeInbox(runtime, program, program.cwd),
+    isShared ? null : makeClient(runtime, named, named.slice(11), program.cwd ?? cwd),
+  ])
+  return { session: isShared && inbox !== null ? inbox : named, inbox }
 }
 
 /** What 0.1.0 named after the directory that it ran in stays the inbox of that directory. */

@@ -57,8 +57,11 @@ export function programDesk(parts: DeskParts, asker: Asker, gate: Gate): Program
   return {
     announce: (client, moment, prompt = null) =>
       admitted(client, async (place) => {
-        const present = await openClient(runtime, place.session, client.name)
-        if (prompt !== null) await nameAfter(parts, place, prompt)
+        // Side by side: the program waits for both, and they are one wait for the disk.
+        const [present] = await Promise.all([
+          openClient(runtime, place.session, client.name),
+          prompt === null ? null : nameAfter(parts, place, prompt),
+        ])
         const said = await announceMail(runtime, place, moment)
         hear(runtime, present, moment, said !== null)
         return said ?? nothingAnnounced

@@ -68,7 +68,7 @@ export type SessionDesk = {
   /** The current turn and everything below it; with `all` what is queued too, with `turn` that one alone. */
   cancel(
     id: string,
-    ask?: { all?: boolean | undefined; turn?: string | undefined },
+    ask?: { all?: boolean | undefined; turn?: string | undefined; timedOut?: boolean | undefined },
   ): Promise<Cancelled | Refusal>
   /** A session that shares the conversation of another: up to so many messages back, or up to one message. */
   fork(
@@ -132,10 +132,8 @@ export function sessionDesk(parts: DeskParts, asker: Asker, gate: Gate): Session
     state: (id) => found(id, (row) => readState(runtime, row.id)),
     wait: (id, timeoutMs = waitSecondsDefault * 1000) =>
       found(id, (row) => wait(parts, asker, row.id, timeoutMs)),
-    cancel: (id, { all = false, turn } = {}) =>
-      found(id, async (row) => ({
-        cancelled: await cancel(parts, asker, row.id, all, (turn as TurnId | undefined) ?? null),
-      })),
+    cancel: (id, ask = {}) =>
+      found(id, async (row) => ({ cancelled: await cancel(parts, asker, row.id, ask) })),
     fork: (id, ask = {}) => found(id, (row) => fork(parts, asker, gate, row, ask)),
   }
 }
@@ -144,13 +142,16 @@ function cancel(
   { runtime }: DeskParts,
   { who, act }: Asker,
   session: SessionId,
-  all: boolean,
-  turn: TurnId | null,
+  { all = false, turn, timedOut = false }: NonNullable<Parameters<SessionDesk['cancel']>[1]>,
 ): Promise<number> {
-  const by = who.kind === 'session' ? `cancelled by ${who.session}` : 'cancelled by the user'
+  const by = who.kind === 'session' ? who.session : 'the user'
+  const ending = timedOut
+    ? { outcome: 'timed_out' as const, cause: `the time that ${by} gave it is over` }
+    : { outcome: 'cancelled' as const, cause: `cancelled by ${by}` }
+  const only = (turn as TurnId | undefined) ?? null
   return act === null
-    ? cancelSession(runtime, session, all, by, turn)
-    : cancelOnce(runtime, session, act, all, by, turn)
+    ? cancelSession(runtime, session, all, ending, only)
+    : cancelOnce(runtime, session, act, all, ending, only)
 }
 
 async function wait(

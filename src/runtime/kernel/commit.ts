@@ -9,7 +9,7 @@ import type { Activation, SessionRow, TurnRow } from '../../model/facts.ts'
 import type { FlowId, Millis, SessionId, TurnId } from '../../model/id.ts'
 import { nothingSpent } from '../../model/money.ts'
 import { recordedOfDay } from './day-spending.ts'
-import { Fenced, Stopped } from './faults.ts'
+import { Fenced } from './faults.ts'
 import type { Running } from './running.ts'
 import type { Runtime } from './runtime.ts'
 import { AppendFault, type Key, type Tx } from './store-port.ts'
@@ -68,11 +68,11 @@ export async function startingOne<T>(
   session: SessionId,
   work: (note: (turn: TurnId) => void) => Promise<T>,
 ): Promise<T> {
-  const noted: TurnId[] = []
+  const noted = new Set<TurnId>()
   const note = (turn: TurnId): void => {
-    if (runtime.starting.has(turn)) return
-    runtime.starting.add(turn)
-    noted.push(turn)
+    if (noted.has(turn)) return
+    noted.add(turn)
+    runtime.starting.set(turn, (runtime.starting.get(turn) ?? 0) + 1)
   }
   try {
     return await work(note)
@@ -80,8 +80,15 @@ export async function startingOne<T>(
     runtime.brokenOff.add(session)
     throw error
   } finally {
-    for (const turn of noted) runtime.starting.delete(turn)
+    for (const turn of noted) forgetOne(runtime.starting, turn)
   }
+}
+
+/** A work that was decided again and started nothing must not forget what another starts. */
+function forgetOne(starting: Map<TurnId, number>, turn: TurnId): void {
+  const left = (starting.get(turn) ?? 0) - 1
+  if (left > 0) starting.set(turn, left)
+  else starting.delete(turn)
 }
 
 export const startedEvent = (
@@ -203,35 +210,55 @@ export async function commit<T>(
   keys: readonly Key[],
   work: (tx: Tx, buffered: readonly Event[]) => Promise<T>,
 ): Promise<T> {
+  // R10: what was done before this is being written already, and comes first.
+  if (running.flushing?.begun === true) await running.flushing.done.catch(() => undefined)
+  if (running.abort.signal.reason instanceof Fenced) throw running.abort.signal.reason
+  const buffered = takeBuffer(running)
+  const made = record(runtime, running, keys, () => buffered, work)
+  running.commits.add(made)
+  try {
+    return await made
+  } finally {
+    running.commits.delete(made)
+  }
+}
+
+export function takeBuffer(running: Running): Event[] {
   const buffered = running.buffer
   running.buffer = []
   running.answerBuffered = false
+  return buffered
+}
+
+/** `read` gives what was taken from the buffer; none where the work did not come so far. */
+export async function record<T>(
+  runtime: Runtime,
+  running: Running,
+  keys: readonly Key[],
+  read: () => readonly Event[],
+  work: (tx: Tx, buffered: readonly Event[]) => Promise<T>,
+): Promise<T> {
   let refused: unknown
   const watched = async (tx: Tx): Promise<T> => {
     try {
-      return await work(tx, buffered)
+      return await work(tx, read())
     } catch (error) {
       refused = error
       throw error
     }
   }
-  const made = runtime.store.transact(keys, watched)
-  running.commits.add(made)
-  const paid = sumCosts(buffered)
   try {
-    const value = await made
-    recordedOfDay(runtime, running.session.cwd, paid)
+    const value = await runtime.store.transact(keys, watched)
+    recordedOfDay(runtime, running.session.cwd, sumCosts(read()))
     return value
   } catch (error) {
     if (error !== refused && !(error instanceof AppendFault)) {
-      recordedOfDay(runtime, running.session.cwd, paid)
+      recordedOfDay(runtime, running.session.cwd, sumCosts(read()))
       throw abandon(runtime, running, error)
     }
-    running.buffer = [...buffered, ...running.buffer]
+    running.buffer = [...read(), ...running.buffer]
     running.answerBuffered = true
     throw error
-  } finally {
-    running.commits.delete(made)
   }
 }
 
@@ -258,14 +285,4 @@ function abandon(runtime: Runtime, running: Running, cause: unknown): Fenced {
   running.abort.abort(fenced)
   for (const tell of runtime.unrecordedWaiters.get(running.row.id) ?? []) tell(fenced)
   return fenced
-}
-
-/** Makes durable what waits in the buffer, together with `more`. */
-export async function flush(runtime: Runtime, running: Running, more: readonly Event[] = []): Promise<void> {
-  await commit(runtime, running, [`session:${running.row.session}`], async (tx, buffered) => {
-    const { stopping } = assertOurs(await tx.activation(running.row.id), running, runtime)
-    // Nothing is begun for a turn that was told to stop, also where it has not heard of it yet.
-    if (stopping !== null) throw new Stopped(stopping)
-    tx.append(...buffered, ...more)
-  })
 }

@@ -3,7 +3,7 @@
  * recorded, and holds each turn before it begins anything else. Another node then goes on from there, and no
  * tool is left of which nobody knows whether it ran.
  */
-import { flush } from './commit.ts'
+import { flush } from './flush.ts'
 import type { Running } from './running.ts'
 import type { Runtime } from './runtime.ts'
 

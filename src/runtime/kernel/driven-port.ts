@@ -50,6 +50,22 @@ export type Hindrance = { why: string; cure: string }
 /** A limit that an agent or its provider said it has reached. */
 export type ReportedLimit = { why: string; resetsAt: Millis }
 
+/** A window of a plan, or a rate limit, and how much of it is used: from 0 to 1. */
+export type ReportedWindow = { name: string; used: number; resetsAt: Millis }
+
+/** Where such limits are kept, over restarts too. */
+export type LimitBook = {
+  note(who: string, why: string, leftMs: Millis): void
+  /** It has answered. */
+  forget(who: string): void
+  find(who: string): ReportedLimit | null
+  /** It said how much of its windows is used. One that it does not name now stays as it was, until its reset. */
+  see(who: string, windows: readonly ReportedWindow[]): void
+  windows(who: string): readonly ReportedWindow[]
+  /** Settles when everything is written. */
+  close(): Promise<void>
+}
+
 export type Hindrances = {
   /** Why it cannot be run at all at present, such as a key that is not set; null where it can. */
   whyUnavailable?(agent: Agent): Hindrance | null
@@ -57,6 +73,8 @@ export type Hindrances = {
   whyUnrestricted?(agent: Agent): Hindrance | null
   /** The limit that it has reached at present, as far as it was reported. It may be asked all the same. */
   limitOf?(agent: Agent): ReportedLimit | null
+  /** What is used of the windows that it, or its provider, has reported. */
+  windowsOf?(agent: Agent): readonly ReportedWindow[]
   /** False where it does not say what it uses: its visible text is counted then, and marked as an estimate. */
   isMetered?(agent: Agent): boolean
 }

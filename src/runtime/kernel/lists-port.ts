@@ -3,13 +3,17 @@ import type { EventOf, StoredEvent } from '../../model/event.ts'
 import type { Answer } from '../../model/question.ts'
 import type { SessionRow } from '../../model/facts.ts'
 import type { CallId, FlowId, Millis, SessionId, TurnId } from '../../model/id.ts'
+import type { Spent } from '../../model/money.ts'
 import type { ClientFacts } from '../../model/presence.ts'
 import type { MailLists, Notice } from './mail-port.ts'
 
 export type Lists = {
-  /** Sessions that are not a call's own, newest first, with what a list shows of them. */
-  listing(ask: ListAsk, limit: number): Promise<SessionListing[]>
-  /** Ids of sessions that contain a text. */
+  /**
+   * Sessions that are not a call's own, newest first, with what a list shows of them. A page may be short, `next`
+   * says where to go on.
+   */
+  listing(ask: ListAsk, limit: number): Promise<SessionPage>
+  /** Ids of sessions that end or begin with a text, and those of the newest that contain it. */
   sessionsLike(part: string, limit: number): Promise<SessionId[]>
   /** Sessions that may be the inbox of an address of a client, newest first. */
   addresses(limit: number): Promise<SessionRow[]>
@@ -31,12 +35,17 @@ export type Lists = {
   calls(ask: CallsAsk, limit: number): Promise<CallPage>
   /** Requests, newest first: the turns that flows began with, `live` only those that have not ended. */
   roots(ask: { before: number | null; live: boolean }, limit: number): Promise<RootRow[]>
-  /** Newest first: calls, requests or open questions whose id contains a text; with an empty one all of them. */
+  /**
+   * Newest first: calls or requests whose id ends or begins with a text, those of the newest and open questions that
+   * contain it; with an empty one the newest.
+   */
   idsLike(kind: 'call' | 'flow' | 'question', part: string, limit: number): Promise<string[]>
   /** Whether a program has a session open, and until when it is quiet. */
   client(session: SessionId): Promise<ClientFacts>
   /** Sessions that are quiet after that time; the user's own for all. */
   quiet(after: Millis, limit: number): Promise<{ session: SessionId; until: Millis }[]>
+  /** What its turns that have ended used, with everything that they called. */
+  spentBy(session: SessionId): Promise<{ tokens: number; spent: Spent }>
   /** What a session was told that no turn of it was given yet, newest last. */
   notices(session: SessionId, limit: number): Promise<Notice[]>
   readonly mail: MailLists
@@ -66,6 +75,7 @@ export type ListAsk = {
   archived: boolean
   before?: { createdAt: Millis; id: SessionId }
 }
+export type SessionPage = { sessions: SessionListing[]; next: { createdAt: Millis; id: SessionId } | null }
 export type SessionListing = {
   row: SessionRow
   active: boolean

@@ -4,6 +4,7 @@
  * seen them as done.
  */
 import type { Agent } from '../../model/agent.ts'
+import { boundUsage } from '../../model/bound-usage.ts'
 import type { Event, EventOf, Opening, Outcome, Usage } from '../../model/event.ts'
 import type { Activation, SessionRow, TurnFacts, TurnRow } from '../../model/facts.ts'
 import type { Progress } from '../../model/end.ts'
@@ -15,6 +16,9 @@ import type { Runtime } from './runtime.ts'
 import { type Acts, type Tool } from './ports.ts'
 import type { Recorded } from './recorded.ts'
 import type { Delta } from '../../wire/log.ts'
+
+/** `begun`: its events are taken. `held`: text that is shown when they are durable, or null when that is over. */
+export type Flushing = { begun: boolean; held: (() => void)[] | null; done: Promise<void> }
 
 export type Running = {
   readonly row: TurnRow
@@ -32,10 +36,12 @@ export type Running = {
   /** Commits that are under way: parallel tools have some of their own. */
   readonly commits: Set<Promise<unknown>>
   /**
-   * Whether `buffer` holds a model's answer: the next model request waits until that is durable, so that a
-   * crash repeats one at most.
+   * Whether `buffer` holds a model's answer: it is written while the next request is under way, and the one
+   * after that waits for it, so that a crash repeats two at most.
    */
   answerBuffered: boolean
+  /** The last time that the buffer was written while the turn went on. */
+  flushing: Flushing | null
   said: string
   /** What stands in the way of the step under way; empty where nothing does. It is not recorded. */
   remark: string
@@ -118,6 +124,7 @@ export function createRunning(
     buffer: [],
     commits: new Set(),
     answerBuffered: false,
+    flushing: null,
     said: '',
     remark: '',
     step: 0,
@@ -176,8 +183,9 @@ export function unrecordedEnd(running: Running, outcome: Outcome, error: string)
 
 /** A request that is aborted has cost what it had sent and received. */
 export function countSpent({ tokensUsed, spent, asking }: Running): { tokensUsed: number; spent: Spent } {
-  const usage = asking?.() ?? null
-  if (usage === null) return { tokensUsed, spent }
+  const said = asking?.() ?? null
+  if (said === null) return { tokensUsed, spent }
+  const usage = boundUsage(said)
   return { tokensUsed: tokensUsed + usage.input + usage.output, spent: addSpent(spent, readSpent(usage)) }
 }
 

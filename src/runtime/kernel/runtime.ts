@@ -4,6 +4,8 @@
  * `turns/runtime.ts`, `calls/runtime.ts`, `sessions/runtime.ts`), so that its functions say whose business they
  * are, and reach nothing else. The acts are functions over these.
  */
+import type { FewAtOnce } from './few-at-once.ts'
+import type { FewEachRound } from './few-each-round.ts'
 import type { Agent } from '../../model/agent.ts'
 import type { Limits } from '../../model/limits.ts'
 import type { EventOf } from '../../model/event.ts'
@@ -58,10 +60,17 @@ export type Runtime = {
   readonly turnWaiters: Map<TurnId, Set<(ended: EventOf<'turn.ended'>) => void>>
   /** Turns that were spoken to before they ran here. */
   readonly steeredEarly: Set<TurnId>
-  /** Turns that this node is just starting: committed perhaps, but not yet among those that run. */
-  readonly starting: Set<TurnId>
+  /**
+   * Turns that this node is just starting, committed perhaps, but not yet among those that run; and how many works say
+   * so of each.
+   */
+  readonly starting: Map<TurnId, number>
   /** Sessions whose start or claim broke off: only looking tells what became of it. */
   readonly brokenOff: Set<SessionId>
+  /** Of one flow only a few calls are decided at a time. */
+  readonly opening: FewAtOnce
+  /** Of one flow only a few tools begin in one round of the event loop. */
+  readonly beginning: FewEachRound
   /** Clients here that wait for a client's turn: called when an activation of it could not be recorded. */
   readonly unrecordedWaiters: Map<TurnId, Set<(fault: unknown) => void>>
   /** Calls in the background whose results their callers have read: they are not told of them. */

@@ -15,7 +15,7 @@ export class StoreUnavailable extends Error {
   }
 }
 
-/** `since` is the wall clock's time. */
+/** `since` is the wall clock's time. `checking`: the file is being looked through, so many tables of all. */
 export type StoreHealth =
-  | { state: 'ok' }
+  | { state: 'ok'; checking?: { done: number; of: number } }
   | { state: 'unavailable'; since: Millis; refusal: StoreUnavailable['refusal'] }

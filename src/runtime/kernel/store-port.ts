@@ -81,9 +81,10 @@ export type Due = {
 export type Store = {
   /**
    * Runs `work` alone with respect to all work that names one of the same keys. It reads facts, then appends;
-   * it may run again. Settles, yes or no, when durable.
+   * it may run again. Settles, yes or no, when durable. `urgent`: it must not be late, as the end of what has a
+   * deadline, so it goes before what only follows from others.
    */
-  transact<T>(keys: readonly Key[], work: (tx: Tx) => Promise<T>): Promise<T>
+  transact<T>(keys: readonly Key[], work: (tx: Tx) => Promise<T>, urgent?: boolean): Promise<T>
   /** In commit order; never skips a late commit. A long read lets others run in between. */
   read(after: number, filter: EventFilter, limit: number): Promise<EventPage>
   /** The cursor after the newest event. */

@@ -1,4 +1,5 @@
 /** Waiting for a call to end: hints make it quick, looking makes it sure. */
+import { mapGently } from './gently.ts'
 import type { EventOf } from '../../model/event.ts'
 import type { TurnRow } from '../../model/facts.ts'
 import { toTurnId, type CallId, type TurnId } from '../../model/id.ts'
@@ -73,14 +74,14 @@ export function settleTurn(runtime: Runtime, turn: TurnId, ended: EventOf<'turn.
 
 /** For hints that were lost: settles every waiter here whose call or turn has ended. */
 export async function lookForEndings(runtime: Runtime): Promise<void> {
-  for (const call of Array.from(runtime.callWaiters.keys())) {
+  await mapGently(runtime, Array.from(runtime.callWaiters.keys()), async (call) => {
     const found = await readEnding(runtime, call)
     if (found !== null) settleCall(runtime, found.ended)
-  }
-  for (const turn of Array.from(runtime.turnWaiters.keys())) {
+  })
+  await mapGently(runtime, Array.from(runtime.turnWaiters.keys()), async (turn) => {
     const row = await runtime.store.turn(turn)
-    if (row?.state !== 'ended' || row.call !== null || row.endedSeq === null) continue
+    if (row?.state !== 'ended' || row.call !== null || row.endedSeq === null) return
     const stored = await runtime.store.event(row.endedSeq)
     if (stored?.event.type === 'turn.ended') settleTurn(runtime, turn, stored.event)
-  }
+  })
 }

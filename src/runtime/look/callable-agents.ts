@@ -36,6 +36,7 @@ export function listCallableAgents(
         metered: agent.driver !== 'host' && agents.isMetered?.(agent) !== false,
         project: agents.origin?.(agent.name) ?? null,
         ...findLimit(agents, agent),
+        ...findWindows(agents, agent),
       }
     })
 }
@@ -44,13 +45,14 @@ export function listCallableAgents(
 export function describeAgent(
   agents: Agents,
   agent: Agent,
-): Pick<AgentView, 'project' | 'status' | 'reason' | 'limit'> {
+): Pick<AgentView, 'project' | 'status' | 'reason' | 'limit' | 'windows'> {
   const reason = findReason({ agents }, agent)
   return {
     project: agents.origin?.(agent.name) ?? null,
     status: reason === null ? 'ready' : 'unavailable',
     reason,
     ...findLimit(agents, agent),
+    ...findWindows(agents, agent),
   }
 }
 
@@ -58,6 +60,16 @@ export function describeAgent(
 function findLimit(agents: Agents, agent: Agent): { limit?: string } {
   const limit = agents.limitOf?.(agent) ?? null
   return limit === null ? {} : { limit: `over its limit until ${isoTime(limit.resetsAt)}: ${limit.why}` }
+}
+
+/** How much of each window is used, as far as it or its provider said so. */
+function findWindows(agents: Agents, agent: Agent): Pick<AgentView, 'windows'> {
+  const windows = (agents.windowsOf?.(agent) ?? []).map(({ name, used, resetsAt }) => ({
+    name,
+    usedPercent: Math.round(used * 100),
+    resetsAt: isoTime(resetsAt),
+  }))
+  return windows.length === 0 ? {} : { windows }
 }
 
 /** Why it cannot be called now; null where nothing is known against it. */

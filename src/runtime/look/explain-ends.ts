@@ -88,9 +88,10 @@ function chain(
   return words
 }
 
-export const listRefusals = (events: readonly StoredEvent[]): ExplainedRefusal[] =>
+/** `turns` with the names that people read. */
+export const listRefusals = (events: readonly StoredEvent[], turns: readonly TurnRow[]): ExplainedRefusal[] =>
   events.flatMap(({ at, event }) =>
-    event.type === 'call.refused' ? [toRefusal(event, at, findCaller(events, event))] : [],
+    event.type === 'call.refused' ? [toRefusal(event, at, findCaller(events, turns, event))] : [],
   )
 
 export const toRefusal = (
@@ -99,7 +100,13 @@ export const toRefusal = (
   caller: string,
 ): ExplainedRefusal => ({ call, caller, agent, tool, code: refusal.code, why: explainRefusal(refusal), at })
 
-function findCaller(events: readonly StoredEvent[], refused: EventOf<'call.refused'>): string {
+function findCaller(
+  events: readonly StoredEvent[],
+  turns: readonly TurnRow[],
+  refused: EventOf<'call.refused'>,
+): string {
+  const named = turns.find(({ id }) => id === refused.turn)
+  if (named !== undefined) return named.grant.agent
   const opener = events.find(
     ({ event }) =>
       (opensTurn(event) && event.turn === refused.turn) ||

@@ -102,9 +102,7 @@ test('a call that was refused is explained itself, not another one', async () =>
   const found = await explained(w, refused?.event.call ?? '')
   expect(found).toMatchObject({ kind: 'call', over: true, ended: [], refused: [{ agent: 'bb' }] })
   expect(found.sentences).toEqual([
-    expect.stringMatching(
-      /^call_… was refused, so nothing ran: a wanted bb by sub_agent. There is no agent "bb"/,
-    ),
+    expect.stringMatching(/^call_… was refused, so nothing ran: a asked for bb. There is no agent "bb"/),
   ])
 })
 
@@ -144,4 +142,18 @@ test('a part of an id is enough, several are named, and last is the newest flow'
     `there is no flow "flow_nope" in this log. The newest are`,
   )
   await expect(explained(w, 'zzz')).rejects.toThrow('"zzz" is no id')
+})
+
+test('what a client asked for was explained as "external", and by the names of tools', async () => {
+  const w = await world({ agents: { a: { script: never } } })
+  const { calls } = w.desks.as({ client: { name: 'claude-code', cwd: process.cwd() } })
+  void calls.open({ agent: 'a', task: 'go' })
+  await calls.open({ agent: 'bb', task: 'go' })
+  await w.pass(1000)
+  const [[opened], [refused]] = [await w.events('call.opened'), await w.events('call.refused')]
+  const { text } = await explained(w, opened?.event.flow ?? '')
+  expect(text).toMatch(/^claude-code waits for a \(call_…/)
+  const { text: why } = await explained(w, refused?.event.call ?? '')
+  expect(why).toMatch(/^call_… was refused, so nothing ran: claude-code asked for bb\./)
+  for (const said of [text, why]) expect(said).not.toMatch(/external|sub_agent/)
 })

@@ -3,6 +3,7 @@ import type { StoredEvent } from '../../model/event.ts'
 import type { TurnRow } from '../../model/facts.ts'
 import type { ExplainedRoot, ExplainedWait, WaitedFor } from '../../wire/explain.ts'
 import type { Scope } from '../kernel/scope.ts'
+import { nameClient } from './explain-names.ts'
 import type { ExplainPorts, Known } from './explain-ports.ts'
 import { busyWords, deadlineWords, endWords, lengthWords, line } from './explanation-text.ts'
 
@@ -15,17 +16,21 @@ export async function explainRoots(
   scope: Scope,
   events: readonly StoredEvent[],
   known: Known,
+  clients: ReadonlySet<string>,
 ): Promise<ExplainedRoot[]> {
   const ids = new Set(scope.turns.map(({ id }) => id))
   const tops = scope.turns.filter(({ call }) => call === null || !ids.has(call.callerTurn))
   const recent = new Set(tops.slice(-endedShownMax))
   const roots = tops
     .filter((row) => row.state !== 'ended' || recent.has(row))
-    .map((row) => explainRoot(row, events, known))
+    .map((row) => explainRoot(row, events, known, clients.has(row.id)))
   if (roots.length > 0) return roots
   const [refused] = known.refused
   const session = scope.kind === 'session' ? await store.session(scope.id as TurnRow['session']) : null
-  const agent = session?.agent ?? refused?.caller ?? ''
+  const agent =
+    session?.kind === 'external'
+      ? await nameClient(store, session.id)
+      : (session?.agent ?? refused?.caller ?? '')
   const waiting = known.mail.length
   const place = { flow: null, turn: null, session: session?.id ?? '', agent, on: null }
   return [
@@ -43,13 +48,18 @@ export async function explainRoots(
   ]
 }
 
-const refusedWords = (id: string, { caller, agent, tool, why }: Known['refused'][number]): string =>
-  `${id} was refused, so nothing ran: ${line(caller)} wanted ${line(agent) || 'somebody'} by ${tool}. ${line(why)}`
+const refusedWords = (id: string, { caller, agent, why }: Known['refused'][number]): string =>
+  `${id} was refused, so nothing ran: ${line(caller)} asked for ${line(agent) || 'somebody'}. ${line(why)}`
 
-function explainRoot(row: TurnRow, events: readonly StoredEvent[], known: Known): ExplainedRoot {
+function explainRoot(
+  row: TurnRow,
+  events: readonly StoredEvent[],
+  known: Known,
+  isClient: boolean,
+): ExplainedRoot {
   const place = { flow: row.flow, turn: row.id, session: row.session, agent: row.grant.agent }
   if (row.state === 'ended')
-    return { ...place, state: 'ended', on: null, sentence: endedSentence(row, events, known) }
+    return { ...place, state: 'ended', on: null, sentence: endedSentence(row, events, known, isClient) }
   const { words, on } = follow(row.id, known)
   return {
     ...place,
@@ -118,6 +128,7 @@ function endedSentence(
   row: TurnRow,
   events: readonly StoredEvent[],
   { ended, refused, mail, now }: Known,
+  isClient: boolean,
 ): string {
   const agent = line(row.grant.agent)
   const bad = ended.find(({ what }) => what === row.id || what === row.call?.id)
@@ -128,14 +139,12 @@ function endedSentence(
     return `${agent} ended ${lengthWords(now - bad.at)} ago: ${endWords(bad)}.${because}${waiting}`
   }
   const asked = events.findLast(({ event }) => event.turn === row.id && isEndOfCall(event.type))?.event
-  if (row.grant.agent === 'external' && asked?.type === 'call.refused') {
+  if (isClient && asked?.type === 'call.refused') {
     const why = refused.find(({ call }) => call === asked.call)
     if (why !== undefined) return `${refusedWords(asked.call, why)}${waiting}`
   }
   const below =
-    row.grant.agent === 'external' && asked?.type === 'call.ended'
-      ? ended.find(({ what }) => what === asked.call)
-      : undefined
+    isClient && asked?.type === 'call.ended' ? ended.find(({ what }) => what === asked.call) : undefined
   if (below !== undefined)
     return `${line(below.agent)} ended ${lengthWords(now - below.at)} ago: ${endWords(below)}.${waiting}`
   const end = events.findLast(({ event }) => event.turn === row.id && event.type === 'turn.ended')

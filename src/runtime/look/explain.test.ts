@@ -159,7 +159,7 @@ test('a tool that hangs, a wait for a background call, and refusals are said', a
     { caller: 'a', agent: 'a', code: 'self_call' },
   ])
   expect(found.text).toContain(
-    'a wanted nobody by sub_agent: agent_unknown. There is no agent "nobody". Known agents: a, b.',
+    'a asked for nobody: agent_unknown. There is no agent "nobody". Known agents: a, b.',
   )
 })
 

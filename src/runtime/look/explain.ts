@@ -3,6 +3,7 @@
  * whom or what, since when and until when, what ended what, what was refused, and one sentence for each root.
  * From the log, and from what this server knows of the programs that run sessions.
  */
+import { externalAgent } from '../../model/agent.ts'
 import type { TurnRow } from '../../model/facts.ts'
 import type { SessionId, TurnId } from '../../model/id.ts'
 import type { Explanation } from '../../wire/explain.ts'
@@ -10,6 +11,7 @@ import { findNamed, readScope, type Scope } from '../kernel/scope.ts'
 import type { ExplainPorts, ExplainStore, Live } from './explain-ports.ts'
 import { describeBusy } from './explain-busy.ts'
 import { listEnds, listRefusals, toRefusal } from './explain-ends.ts'
+import { nameClient, nameClients } from './explain-names.ts'
 import { listMail } from './explain-mail.ts'
 import { explainRoots } from './explain-roots.ts'
 import { listWaits } from './explain-waits.ts'
@@ -22,8 +24,10 @@ const hopsMax = 64
 export async function explainStall(ports: ExplainPorts, given: string): Promise<Explanation | null> {
   const { store, now } = ports
   const found = await findNamed(store, given)
-  const scope = await narrow(ports, found)
-  if (scope === null) return null
+  const narrowed = await narrow(ports, found)
+  if (narrowed === null) return null
+  const { rows: turns, clients } = await nameClients(store, narrowed.turns)
+  const scope = { ...narrowed, turns }
   const events = scope.turns.length === 0 ? [] : await readScope(store, scope.turns)
   const live = new Map<TurnId, TurnRow>()
   for (const row of scope.turns) if (row.state !== 'ended') live.set(row.id, row)
@@ -33,13 +37,14 @@ export async function explainStall(ports: ExplainPorts, given: string): Promise<
   for (const row of others) if (!seen.includes(row)) live.delete(row.id)
   const all = seen.length === 0 ? events : [...events, ...(await readScope(store, seen))]
   const rows: Live[] = []
-  for (const row of live.values()) rows.push({ row, session: await store.session(row.session) })
+  for (const row of (await nameClients(store, [...live.values()])).rows)
+    rows.push({ row, session: await store.session(row.session) })
   const waits = await listWaits(ports, rows, all)
   const blocked = new Set(waits.map((wait) => wait.turn))
   const busy = rows
     .filter(({ row }) => row.state === 'running' && !blocked.has(row.id))
     .map(({ row }) => describeBusy(row, all, ports.remark?.(row.id) ?? ''))
-  const refused = [...listRefusals(events), ...(await readRefusal(ports, scope))]
+  const refused = [...listRefusals(events, turns), ...(await readRefusal(ports, scope))]
   const parts = {
     id: scope.id,
     kind: scope.kind,
@@ -51,7 +56,7 @@ export async function explainStall(ports: ExplainPorts, given: string): Promise<
     ended: listEnds(events, scope.turns),
     refused,
   }
-  const explained = { ...parts, roots: await explainRoots(ports, scope, events, parts) }
+  const explained = { ...parts, roots: await explainRoots(ports, scope, events, parts, clients) }
   return { ...explained, text: explanationText(explained) }
 }
 
@@ -79,7 +84,9 @@ async function narrow(ports: ExplainPorts, scope: Scope): Promise<Scope | null> 
 async function readRefusal({ store }: ExplainPorts, { id, kind, turns }: Scope) {
   const stored = kind === 'call' && turns.length === 0 ? await store.refused(id) : null
   if (stored?.event.type !== 'call.refused') return []
-  const caller = (await store.session(stored.event.session))?.agent ?? stored.event.session
+  const { session } = stored.event
+  const agent = (await store.session(session))?.agent ?? session
+  const caller = agent === externalAgent.name ? await nameClient(store, session) : agent
   return [toRefusal(stored.event, stored.at, caller)]
 }
 

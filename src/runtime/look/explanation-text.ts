@@ -35,8 +35,8 @@ export function explanationText(given: Omit<Explanation, 'text'>): string {
     ...section(
       'Refused',
       given.refused.map(
-        ({ caller, agent, tool, code, why }) =>
-          `${line(caller)} wanted ${line(agent) || 'somebody'} by ${tool}: ${code}. ${line(why)}`,
+        ({ caller, agent, code, why }) =>
+          `${line(caller)} asked for ${line(agent) || 'somebody'}: ${code}. ${line(why)}`,
       ),
     ),
   ].join('\n')

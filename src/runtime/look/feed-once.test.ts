@@ -80,3 +80,30 @@ test('who follows some sessions gets the events of those, live and while catchin
   await settle()
   expect(seqs).toEqual([2, 3, 5])
 })
+
+test('a hint without events makes everybody read the log, and they go on live afterwards', async () => {
+  const { append, follow, settle, hear } = createLog()
+  const [all, one] = [follow(null), follow(['ses_b'])]
+  hear(append(renamed('ses_a')))
+  append(renamed('ses_b'))
+  hear({ kind: 'appended' })
+  await settle()
+  hear(append(renamed('ses_b')))
+  hear(append(renamed('ses_a')))
+  expect([all.seqs, one.seqs]).toEqual([
+    [1, 2, 3, 4],
+    [2, 3],
+  ])
+})
+
+test('whoever comes while others are told gets what comes after its place, and nothing before', async () => {
+  const { append, follow, hear } = createLog()
+  const first = follow(null)
+  hear(append(renamed('ses_a')))
+  const two = append(renamed('ses_a'))
+  // The log has it already, and the hint of it is still to come.
+  const late = follow(null)
+  hear(two)
+  hear(append(renamed('ses_a')))
+  expect([first.seqs, late.seqs]).toEqual([[1, 2, 3], [3]])
+})

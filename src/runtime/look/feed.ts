@@ -11,6 +11,7 @@ import type { Runtime } from './runtime.ts'
 import type { Hint } from '../kernel/store-port.ts'
 import { createSaying } from '../kernel/running.ts'
 import type { Delta } from '../../wire/log.ts'
+import { createAudience, concerns, type Audience } from './feed-audience.ts'
 
 /**
  * A listener takes a bounded number of bytes at a time, and what it does not take is read again: so the first
@@ -34,9 +35,10 @@ export type FeedFilter = {
 export type FeedSink = { events(events: readonly StoredEvent[]): void; delta(delta: Delta): void }
 
 type Listener = {
+  /** Of one that is in the audience this does not count: it was given everything up to the last hint. */
   cursor: number
-  sessions: ReadonlySet<SessionId> | null
-  sink: FeedSink
+  readonly sessions: ReadonlySet<SessionId> | null
+  readonly sink: FeedSink
   catching: boolean
   /** Text was said that it has not heard. */
   missed: boolean
@@ -45,19 +47,31 @@ type Listener = {
 
 export type Feed = { subscribe(after: number, filter: FeedFilter, sink: FeedSink): () => void; stop(): void }
 
+/** Who listens. Most are up to date, and are looked at only when something concerns them. */
+type Listeners = {
+  readonly audience: Audience<Listener>
+  /** Those with a place of their own: they come late, or have just come. */
+  readonly apart: Set<Listener>
+  /** The number of the last event that the audience was given. */
+  given: number
+}
+
 export function createFeed(runtime: Runtime): Feed {
-  const listeners = new Set<Listener>()
+  const listeners: Listeners = { audience: createAudience(), apart: new Set(), given: 0 }
+  const { audience, apart } = listeners
   const slices = createSlices(runtime)
   const unsubscribe = runtime.store.onHint((hints) => {
     for (const hint of hints) if (hint.kind === 'appended') appended(runtime, slices, listeners, hint)
   })
   const onDelta = (delta: Delta): void => {
-    for (const listener of listeners) {
+    for (const { sink } of audience.of(delta.session)) sink.delta(delta)
+    for (const listener of apart) {
       if (listener.sessions !== null && !listener.sessions.has(delta.session)) continue
       if (listener.catching) listener.missed = true
       else listener.sink.delta(delta)
     }
   }
+  const isAlone = (): boolean => audience.size() + apart.size === 0
   return {
     subscribe(after, { sessions }, sink) {
       const listener: Listener = {
@@ -68,14 +82,15 @@ export function createFeed(runtime: Runtime): Feed {
         missed: true,
         ended: false,
       }
-      if (listeners.size === 0) runtime.deltaListeners.add(onDelta)
-      listeners.add(listener)
+      if (isAlone()) runtime.deltaListeners.add(onDelta)
+      apart.add(listener)
       if (after < runtime.store.lastSeq()) void catchUp(runtime, slices, listener).catch(runtime.report)
       else tellSaying(runtime, listener)
       return () => {
         listener.ended = true
-        listeners.delete(listener)
-        if (listeners.size === 0) runtime.deltaListeners.delete(onDelta)
+        apart.delete(listener)
+        audience.remove(listener)
+        if (isAlone()) runtime.deltaListeners.delete(onDelta)
       }
     },
     stop: unsubscribe,
@@ -88,46 +103,63 @@ export function createFeed(runtime: Runtime): Feed {
 function appended(
   runtime: Runtime,
   slices: Slices,
-  listeners: ReadonlySet<Listener>,
-  hint: Extract<Hint, { kind: 'appended' }>,
+  listeners: Listeners,
+  { events, first, at }: Extract<Hint, { kind: 'appended' }>,
 ): void {
-  if (listeners.size === 0) return
-  const { events, first, at } = hint
-  const stored =
-    events === undefined || first === undefined || at === undefined
-      ? null
-      : events.map((event, index): StoredEvent => ({ seq: first + index, at, event }))
-  const last = stored?.at(-1)?.seq ?? 0
-  for (const listener of listeners) {
-    if (listener.catching || (stored !== null && last <= listener.cursor)) continue
-    if (stored === null || listener.cursor !== stored[0]!.seq - 1)
-      void catchUp(runtime, slices, listener).catch(runtime.report)
-    else give(runtime, listener, stored, last)
+  const { audience, apart } = listeners
+  const catchUpFrom = (listener: Listener): void =>
+    void catchUp(runtime, slices, listener).catch(runtime.report)
+  if (events === undefined || first === undefined || at === undefined) {
+    leaveAudience(listeners)
+    for (const listener of apart) catchUpFrom(listener)
+    return
+  }
+  const last = first + events.length - 1
+  const stored = events.map((event, index): StoredEvent => ({ seq: first + index, at, event }))
+  if (last > listeners.given) {
+    // A gap: everybody has to read what was left out.
+    if (first !== listeners.given + 1) leaveAudience(listeners)
+    listeners.given = last
+    for (const [listener, wanted] of audience.concerned(stored)) tell(runtime, listener, wanted)
+  }
+  for (const listener of apart) {
+    if (listener.catching) continue
+    if (listener.cursor < first - 1) catchUpFrom(listener)
+    else if (last > listener.cursor) {
+      if (listener.cursor === first - 1) give(runtime, listener, stored, last)
+      else catchUpFrom(listener)
+    }
+    if (listener.catching || listener.ended || listener.cursor !== listeners.given) continue
+    apart.delete(listener)
+    audience.add(listener)
   }
 }
 
-/** One listener that breaks keeps nobody else from being told. */
+/** Nobody knows any more what the audience lacks: each goes on from what it was given. */
+function leaveAudience({ audience, apart, given }: Listeners): void {
+  for (const listener of audience.all()) {
+    listener.cursor = given
+    apart.add(listener)
+  }
+  audience.clear()
+}
+
 function give(runtime: Runtime, listener: Listener, stored: readonly StoredEvent[], cursor: number): void {
   listener.cursor = cursor
   const wanted =
     listener.sessions === null ? stored : stored.filter(({ event }) => concerns(listener.sessions, event))
-  if (wanted.length === 0) return
+  if (wanted.length > 0) tell(runtime, listener, wanted)
+}
+
+/** One listener that breaks keeps nobody else from being told. */
+function tell(runtime: Runtime, { sink, ended }: Listener, events: readonly StoredEvent[]): void {
+  if (ended) return
   try {
-    listener.sink.events(wanted)
+    sink.events(events)
   } catch (fault) {
     runtime.report(fault)
   }
 }
-
-/**
- * A call stands on its caller's timeline, and concerns its target too; a message stands on its receiver's,
- * and concerns whoever wrote it.
- */
-const concerns = (sessions: ReadonlySet<SessionId> | null, event: StoredEvent['event']): boolean =>
-  sessions === null ||
-  sessions.has(event.session) ||
-  ('message' in event && 'from' in event && event.from !== null && sessions.has(event.from)) ||
-  ((event.type === 'call.opened' || event.type === 'call.ended') && sessions.has(event.target))
 
 type Slices = (work: () => Promise<void>) => Promise<void>
 

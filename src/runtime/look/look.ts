@@ -6,6 +6,7 @@ import type { Entry } from '../../model/context.ts'
 import type { SessionRow } from '../../model/facts.ts'
 import type { SessionId, TurnId } from '../../model/id.ts'
 import { pageUnitsMax } from '../../model/limits.ts'
+import { renderCost } from '../../model/money.ts'
 import { opensTurn } from '../../model/opening.ts'
 import type { Refusal } from '../../model/refusal.ts'
 import { nameText } from '../../model/request-name.ts'
@@ -14,6 +15,7 @@ import { refuseDirectory, toRealPath } from '../kernel/is-directory.ts'
 import type { SessionListing } from '../kernel/lists-port.ts'
 import type { Runtime } from './runtime.ts'
 import { seeClient } from './presence.ts'
+import { addAmounts, noAmount, readSpent } from './spent.ts'
 import { displayAgent, isRun, lastOutcome, sessionStatus } from './state.ts'
 import type { History, HistoryEntry, Session } from '../../wire/sessions.ts'
 
@@ -64,8 +66,10 @@ export async function findSession(runtime: Runtime, given: string): Promise<Sess
 
 /** The newest that a person would mean: clients' own sessions are only where they act from. */
 async function findLast(runtime: Runtime): Promise<SessionRow | Refusal> {
-  const found = await runtime.lists.listing({ archived: false }, addressesMax)
-  return found.find(({ row }) => row.kind !== 'external')?.row ?? { code: 'session_unknown', session: 'last' }
+  const { sessions } = await runtime.lists.listing({ archived: false }, addressesMax)
+  return (
+    sessions.find(({ row }) => row.kind !== 'external')?.row ?? { code: 'session_unknown', session: 'last' }
+  )
 }
 
 export async function viewOfListing(
@@ -94,8 +98,32 @@ export async function viewOfListing(
     createdAt: row.createdAt,
     updatedAt,
     buffered,
+    ...(await readSessionCost(runtime, row.id, active)),
   }
 }
+
+/** Of what runs now, its steps so far. */
+async function readSessionCost(
+  { store, lists }: Runtime,
+  session: SessionId,
+  active: boolean,
+): Promise<Pick<Session, 'tokensUsed' | 'cost'>> {
+  let sum = await lists.spentBy(session)
+  for (const turn of active ? await store.turns({ session }, liveTurnsMax) : []) {
+    if (turn.state !== 'running') continue
+    const flow = await store.turns({ flow: turn.flow }, flowTurnsMax)
+    const { of } = await readSpent(
+      store,
+      flow.filter(({ state }) => state === 'running'),
+    )
+    sum = addAmounts(sum, of.get(turn.id) ?? noAmount)
+  }
+  return { tokensUsed: sum.tokens, cost: renderCost(sum.spent) }
+}
+
+/** R11 */
+const liveTurnsMax = 20
+const flowTurnsMax = 1000
 
 /** As it was given, or the first words of its first message. */
 async function titleSession({ store }: Runtime, row: SessionRow): Promise<string> {
@@ -125,7 +153,7 @@ export async function listSessions(
 ): Promise<{ sessions: Session[]; next: string | null }> {
   const { dir, active, agent, parent, archived = false, cursor, limit } = ask
   const before = cursor == null ? null : /^(\d{1,15})\.(ses_.+)$/.exec(cursor)
-  const found = await runtime.lists.listing(
+  const page = await runtime.lists.listing(
     {
       ...(dir == null ? {} : { dir }),
       ...(active == null ? {} : { active }),
@@ -136,10 +164,9 @@ export async function listSessions(
     },
     limit,
   )
-  const last = found.length === limit ? found.at(-1) : undefined
   return {
-    sessions: await mapGently(runtime, found, (one) => viewOfListing(runtime, one)),
-    next: last === undefined ? null : `${last.row.createdAt}.${last.row.id}`,
+    sessions: await mapGently(runtime, page.sessions, (one) => viewOfListing(runtime, one)),
+    next: page.next === null ? null : `${page.next.createdAt}.${page.next.id}`,
   }
 }
 

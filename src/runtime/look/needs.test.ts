@@ -54,12 +54,14 @@ test('a question has all that a person needs to answer it', async () => {
     cwd: '/tmp',
     task: 'Write it',
     request: 'Renew everything',
-    path: ['planner', 'coder'],
+    path: ['you', 'planner', 'coder'],
     lastWords: 'I have to remove the old one first.',
     tool: 'danger',
     input: { path: 'old' },
     acts: ['allow', 'allow_session', 'deny'],
+    deadline: (await w.events('question.asked'))[0]?.event.deadline,
   })
+  expect(need?.deadline).toBeGreaterThan(w.clock.now())
   const [flow] = await flowsIn(w, 'live')
   expect(flow).toMatchObject({ state: 'asking', title: 'Renew everything', outcome: null })
   expect(flow?.waitsFor).toContain('danger')
@@ -114,6 +116,7 @@ test('a failed request waits until a person has seen it, and is counted as one',
     ['failure', ['seen']],
   ])
   expect(needs[0]?.text).toContain('no compiler here')
+  expect(needs.map(({ request }) => request)).toEqual(['Build it again', 'Build it'])
   const { log } = w.desks.as({})
   expect(await log.see('last')).toMatchObject({ seen: true })
   expect(await log.see('last')).toMatchObject({ seen: true })

@@ -12,7 +12,7 @@ import { whyUntrusted, type UntrustedProject } from '../../model/untrusted.ts'
 import type { FlowSummary } from '../../wire/flows.ts'
 import type { Need, Needs } from '../../wire/needs.ts'
 import { mapGently } from '../kernel/gently.ts'
-import { listFlows, readLastWords, readRoot, toRootTurn } from './flows.ts'
+import { listFlows, nameAsker, readLastWords, readRoot, toRootTurn } from './flows.ts'
 import type { Runtime } from './runtime.ts'
 import { displayAgent } from './state.ts'
 
@@ -114,14 +114,14 @@ async function readRequest(runtime: Runtime, flow: FlowId): Promise<string> {
   return root === null ? '' : readTask(root.event, root.isClient)
 }
 
-/** A client's session at the root goes by the name of its program. */
+/** Who asked comes first. A client's session at the root goes by the name of its program. */
 async function namePath(runtime: Runtime, path: readonly string[], flow: FlowId): Promise<string[]> {
   const root = await readRoot(runtime, toRootTurn(flow))
-  return path.map((agent, index) =>
-    index === 0 && root?.isClient === true
-      ? displayAgent(runtime, root.session)
-      : (runtime.agents.get(agent)?.title ?? agent),
-  )
+  const below = root?.isClient === true ? path.slice(1) : path
+  return [
+    ...(root === null ? [] : [nameAsker(runtime, root)]),
+    ...below.map((agent) => runtime.agents.get(agent)?.title ?? agent),
+  ]
 }
 
 async function nameSide(runtime: Runtime, session: SessionId | null): Promise<string> {

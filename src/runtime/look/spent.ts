@@ -9,7 +9,7 @@ type Reader = Pick<Store, 'read'>
 export type Amount = { tokens: number; spent: Spent }
 
 export const noAmount: Amount = { tokens: 0, spent: nothingSpent }
-const addAmounts = (a: Amount, b: Amount): Amount => ({
+export const addAmounts = (a: Amount, b: Amount): Amount => ({
   tokens: a.tokens + b.tokens,
   spent: addSpent(a.spent, b.spent),
 })

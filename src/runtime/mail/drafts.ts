@@ -42,14 +42,15 @@ export async function releaseMail(
       return known.owner === senderOwner(writer.sender)
         ? readSent(runtime, known.id)
         : { code: 'message_not_yours', message: known.id }
-    // What is sent is what was read here: one that its owner changes meanwhile is read again.
+    // What is sent is what was read here: one that is changed, sent or declined meanwhile is read again.
     const sent = await sendMail(
       runtime,
       writer,
       { id: known.id, message: known.text, draft: false },
       known.updatedSeq,
     )
-    if (!isRefusal(sent) || sent.code !== 'message_changed') return sent
+    if (!isRefusal(sent) || !(sent.code === 'message_changed' || sent.code === 'message_already_sent'))
+      return sent
   }
   return { code: 'message_changed', message: ask.id }
 }

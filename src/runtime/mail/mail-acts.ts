@@ -62,6 +62,8 @@ const summarise = ({
   quietUntil: _quiet,
   orphan: _orphan,
   archived: _archived,
+  tokensUsed: _tokensUsed,
+  cost: _cost,
   ...shown
 }: Session): SessionSummary => shown
 

@@ -73,6 +73,22 @@ test('a person throws away the draft of an agent, and the agent cannot send it a
   expect(await w.exchange.mail.inbox(user, b, null)).toMatchObject({ total: 0 })
 })
 
+test('a draft that was thrown away while it was being released was said to be sent already', async () => {
+  const w = await mailWorld()
+  const [a, b] = [await w.open('planner'), await w.open('coder')]
+  await w.use(a, 'send-message', { session: b, message: 'first', id: 'plan', draft: true })
+  const transact = w.store.transact.bind(w.store)
+  let isFirst = true
+  w.store.transact = async (keys, work) => {
+    const isNow = isFirst
+    isFirst = false
+    if (isNow) await w.ok(w.exchange.mail.decline(user, 'plan'))
+    return transact(keys, work)
+  }
+  expect(await w.exchange.mail.release(user, plan(), null, null)).toMatchObject({ status: 'declined' })
+  expect(await w.exchange.mail.inbox(user, b, null)).toMatchObject({ total: 0 })
+})
+
 test('a person releases while the agent works, and after it was put away', async () => {
   const w = await mailWorld()
   const [a, b] = [await w.open('planner'), await w.open('coder')]

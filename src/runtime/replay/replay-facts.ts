@@ -256,13 +256,18 @@ function tokensBelowThen(running: Running, { recorded, targetAgent }: CallMoment
       ? recorded.refusal.code === 'budget_exhausted' && recorded.refusal.usd === undefined
         ? recorded.refusal.left
         : max
-      : leftFor(recorded, targetAgent)
+      : leftFor(running, recorded, targetAgent)
   return max - running.tokensUsed - left
 }
 
-/** A call that asks for no number of tokens is given half of what is left. */
-function leftFor(opened: EventOf<'call.opened'>, targetAgent: Agent | undefined): number {
+/** A call that asks for no number of tokens is given half of what is left, and all of it by a client. */
+function leftFor(
+  { session }: Running,
+  opened: EventOf<'call.opened'>,
+  targetAgent: Agent | undefined,
+): number {
   const held = opened.grant.tokensMax ?? 0
+  if (session.kind === 'external') return held
   const asked =
     typeof opened.requested === 'object' && opened.requested !== null && 'maxTokens' in opened.requested
   return asked || targetAgent?.limits.maxTokens !== undefined ? held : held * 2
@@ -277,5 +282,6 @@ function moneyBelowThen(running: Running, { recorded, targetAgent }: CallMoment)
   const held = recorded.grant.nanoUsdMax ?? 0
   const { requested } = recorded
   const asked = typeof requested === 'object' && requested !== null && 'maxUsd' in requested
-  return max - spent - (asked || targetAgent?.limits.maxUsd !== undefined ? held : held * 2)
+  const isAll = asked || targetAgent?.limits.maxUsd !== undefined || running.session.kind === 'external'
+  return max - spent - (isAll ? held : held * 2)
 }

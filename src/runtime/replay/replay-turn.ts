@@ -8,6 +8,8 @@ import type { Event, EventOf } from '../../model/event.ts'
 import type { CallId } from '../../model/id.ts'
 import { canonical } from '../../model/json.ts'
 import { BudgetExhausted, Fenced, Stopped } from '../kernel/faults.ts'
+import { fewAtOnce } from '../kernel/few-at-once.ts'
+import { fewEachRound } from '../kernel/few-each-round.ts'
 import { createRuntime } from '../sessions/runtime.ts'
 import { markPattern } from '../../model/secret-mark.ts'
 import { moveThen, schemasThen, stepsThen, toolsThen } from './replay-answers.ts'
@@ -72,6 +74,9 @@ export async function replayTurn(ports: ReplayPorts, turn: RecordedTurn, says: b
         subagent: ports.subagent,
         ...(ports.artifactKinds === undefined ? {} : { artifactKinds: ports.artifactKinds }),
         asks: true,
+        // What waits at the gate for its place in the record must not keep others from asking.
+        opening: fewAtOnce(Infinity),
+        beginning: fewEachRound(Infinity),
         report: (thrown) => {
           fault = thrown
           over.abort()

@@ -82,6 +82,7 @@ export function agentBook(
     whyUnavailable: (agent) => configured.whyUnavailable?.(agent) ?? null,
     isMetered: (agent) => configured.isMetered?.(agent) ?? true,
     limitOf: (agent) => configured.limitOf?.(agent) ?? null,
+    windowsOf: (agent) => configured.windowsOf?.(agent) ?? [],
     whyUnrestricted: (agent) => configured.whyUnrestricted?.(agent) ?? null,
     resolve(idOrName) {
       const byId = made.get(idOrName)?.agent

@@ -5,9 +5,10 @@ import { type TurnId } from '../../model/id.ts'
 import { canonical, isRecord, textAt } from '../../model/json.ts'
 import { type Refusal } from '../../model/refusal.ts'
 import { isSameButMarks } from '../../model/secret-mark.ts'
-import { renderBegun } from '../calls/sub-agent.ts'
+import { renderBegun, renderResult } from '../calls/sub-agent.ts'
 import { storeRefusal } from '../kernel/faults.ts'
 import { listen } from '../kernel/runtime.ts'
+import { readEnding, toResult } from '../kernel/waiting.ts'
 import type { Runtime } from './runtime.ts'
 import type { ToolAnswer } from '../kernel/ports.ts'
 import { cancel } from '../turns/ending.ts'
@@ -33,7 +34,7 @@ export async function answerAgain(
   try {
     const opening = await findFirstCall(runtime, row)
     if (opening?.background === true) return answerBegun(opening, asked)
-    const ended = endOfTurn(runtime, turn, () => null)
+    const ended = endOfTurn(runtime, turn, asked, () => null)
     return await untilGone(runtime, turn, signal, Promise.race([begins.answer, ended, unrecorded]))
   } finally {
     begins.forget()
@@ -150,15 +151,33 @@ export function describeAsk({ tool, input }: ToolAsk): string {
 export async function endOfTurn(
   runtime: Runtime,
   turn: TurnId,
+  asked: ToolAsk,
   said: () => ToolAnswer | null,
 ): Promise<ToolAnswer> {
   const ended = await turnEnding(runtime, turn)
   return ended.outcome === 'completed'
     ? (said() ?? (JSON.parse(ended.output) as ToolAnswer))
-    : stoppedAnswer(ended)
+    : stoppedAnswer(runtime, turn, asked, ended)
 }
 
-const stoppedAnswer = ({ outcome, error }: EventOf<'turn.ended'>): ToolAnswer => ({
-  ok: false,
-  value: { error: { code: outcome, message: error ?? `${outcome}: the request was stopped` } },
-})
+/**
+ * A turn that was stopped says so. What it called has ended with it (R3), and the client is told that end, by the
+ * id under which the record has it.
+ */
+async function stoppedAnswer(
+  runtime: Runtime,
+  turn: TurnId,
+  { tool }: ToolAsk,
+  { outcome, error }: EventOf<'turn.ended'>,
+): Promise<ToolAnswer> {
+  const row = await runtime.store.turn(turn)
+  const opened = row === null ? null : await findFirstCall(runtime, row)
+  const called = opened === null ? null : await readEnding(runtime, opened.call)
+  if (opened !== null && called !== null && tool === 'sub_agent')
+    return renderResult(toResult(called.ended, opened), runtime.limits.resultShownTokens, runtime.count)
+  const message = error ?? `${outcome}: the request was stopped`
+  return {
+    ok: false,
+    value: { error: { code: outcome, message, ...(opened !== null && { call_id: opened.call }) } },
+  }
+}

@@ -1,5 +1,8 @@
 /** A client that asks again: it gets the answer of the first try, or learns why there is none. */
 import { expect, test } from 'vitest'
+import type { Json } from '../../model/json.ts'
+import type { ToolAnswer } from '../kernel/ports.ts'
+import { cancel } from '../turns/ending.ts'
 import { world, type WorldOptions } from '../../../test/kits/world.ts'
 import { use, client, ask, retry, kill, mortal, next, killAfter, coder } from '../../../test/kits/mortal.ts'
 
@@ -70,9 +73,40 @@ test('a client that left before the server died has cancelled, and a retry is to
   gone.abort()
   await w.until(died)
   const after = await next(w, slow)
+  const [ended] = await after.events('call.ended')
   expect(
     await after.until(after.exchange.useTool(await client(after), 'sub_agent', ask, use({ id: 'key' }))),
-  ).toMatchObject({ ok: false, value: { error: { code: 'cancelled' } } })
+  ).toMatchObject({ ok: false, value: { outcome: 'cancelled', call_id: ended?.event.call } })
+})
+
+test('a client whose turn was stopped was told an outcome without the id of its call', async () => {
+  const slow: WorldOptions = {
+    agents: {
+      coder: {
+        script: async (turn) => {
+          await turn.think('half of it')
+          await w.clock.sleep(20_000, turn.signal)
+          return 'at last'
+        },
+      },
+    },
+  }
+  const w = await world(slow)
+  const who = await client(w)
+  const asked = (tool: string, input: Json, id: string) =>
+    w.exchange.useTool(who, tool, input, use({ id })) as Promise<ToolAnswer>
+  const first = asked('sub_agent', ask, 'one')
+  const other = asked('call_agent', { agent_id: 'coder', message: 'it' }, 'two')
+  await w.rest()
+  for (const turn of ['turn_one', 'turn_two'] as const)
+    await cancel(w.node.runtime, turn, 'cancelled', 'the user stopped it')
+  const told = await w.until(first)
+  const again = await w.until(asked('sub_agent', ask, 'one'))
+  const ended = (await w.events('call.ended')).map(({ event }) => event)
+  expect(ended.map(({ outcome }) => outcome)).toEqual(['cancelled', 'cancelled'])
+  expect(told).toMatchObject({ ok: false, value: { outcome: 'cancelled', call_id: ended[0]?.call } })
+  expect(again).toEqual(told)
+  expect(await w.until(other)).toMatchObject({ value: { error: { call_id: ended[1]?.call } } })
 })
 
 test('where two wait for one turn, the first that goes cancels nothing, and the last one does', async () => {
@@ -96,7 +130,7 @@ test('where two wait for one turn, the first that goes cancels nothing, and the 
   await w.rest()
   first.abort()
   third.abort()
-  expect(await w.until(c)).toMatchObject({ ok: false, value: { error: { code: 'cancelled' } } })
+  expect(await w.until(c)).toMatchObject({ ok: false, value: { outcome: 'cancelled' } })
   expect(await w.until(b)).toMatchObject({ value: { outcome: 'completed' } })
   expect(await a).toEqual(await b)
 })

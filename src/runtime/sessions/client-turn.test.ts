@@ -89,7 +89,7 @@ test('a client that goes away has cancelled: its call and the callee end', async
   )
   await w.rest()
   gone.abort()
-  expect(await w.until(answer)).toMatchObject({ ok: false, value: { error: { code: 'cancelled' } } })
+  expect(await w.until(answer)).toMatchObject({ ok: false, value: { outcome: 'cancelled' } })
   await w.rest()
   expect(aborted).toBe(true)
   expect((await w.events('call.ended')).map(({ event }) => event.outcome)).toEqual(['cancelled'])

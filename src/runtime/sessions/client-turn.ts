@@ -118,7 +118,7 @@ async function inOwnTurn(
       runtime,
       turn,
       use.signal,
-      Promise.race([begun.promise, endOfTurn(runtime, turn, () => said), unrecorded.fault]),
+      Promise.race([begun.promise, endOfTurn(runtime, turn, asked, () => said), unrecorded.fault]),
     )
   } finally {
     unrecorded.forget()

@@ -40,14 +40,26 @@ async function run(
 ): Promise<ToolAnswer> {
   let key = ''
   const cancelTurn = (): void => void endCalls(runtime, running, key).catch(runtime.report)
-  if (signal.aborted)
-    return { ok: false, value: { error: { code: 'cancelled', message: 'The client went away.' } } }
+  if (signal.aborted) return clientGone
   signal.addEventListener('abort', cancelTurn, { once: true })
   try {
-    return await doAsked(runtime, running, asked, { onKey: (own) => (key = own) })
+    // One of many waits until it may begin, and its client may be gone by then.
+    const onKey = (own: string): void => {
+      signal.throwIfAborted()
+      key = own
+    }
+    return await doAsked(runtime, running, asked, { onKey })
+  } catch (fault) {
+    if (key === '' && signal.aborted) return clientGone
+    throw fault
   } finally {
     signal.removeEventListener('abort', cancelTurn)
   }
+}
+
+const clientGone: ToolAnswer = {
+  ok: false,
+  value: { error: { code: 'cancelled', message: 'The client went away.' } },
 }
 
 const pendingMax = 1000

@@ -3,6 +3,8 @@ import type { StoredEvent } from '../../model/event.ts'
 import type { TurnId } from '../../model/id.ts'
 import type { Runtime as Below } from '../calls/runtime.ts'
 import { createAlarm } from '../kernel/alarm.ts'
+import { fewAtOnce } from '../kernel/few-at-once.ts'
+import { fewEachRound } from '../kernel/few-each-round.ts'
 import { createDaySpending } from '../kernel/day-spending.ts'
 import { createDrain } from '../kernel/drain.ts'
 import type { Driver } from '../kernel/ports.ts'
@@ -44,11 +46,19 @@ type PortName =
   | 'wake'
   | 'report'
 /** What a node is given from outside. */
-export type RuntimePorts = Pick<Runtime, PortName> & Partial<Pick<Runtime, 'continues'>>
+export type RuntimePorts = Pick<Runtime, PortName> &
+  Partial<Pick<Runtime, 'continues' | 'opening' | 'beginning'>>
+
+/** Calls of one flow that are being decided: about a millisecond each for others that come in between. */
+const openingPerFlowMax = 4
+/** Tools of one flow that begin in one round of the event loop: a tenth of a millisecond each. */
+const beginningPerFlowMax = 4
 
 export function createRuntime(ports: RuntimePorts, rooms: HigherRooms): Runtime {
   return {
     continues: new Map(),
+    opening: fewAtOnce(openingPerFlowMax),
+    beginning: fewEachRound(beginningPerFlowMax),
     ...ports,
     node: `node_${ports.ids.next()}`,
     alarm: createAlarm(ports.clock, true, ports.report),
@@ -60,7 +70,7 @@ export function createRuntime(ports: RuntimePorts, rooms: HigherRooms): Runtime 
     deltaListeners: new Set(),
     claiming: new Map(),
     queued: new Set(),
-    starting: new Set(),
+    starting: new Map(),
     steeredEarly: new Set(),
     atStop: new Set(),
     clients: new Map(),

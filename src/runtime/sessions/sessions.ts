@@ -89,7 +89,7 @@ export async function archiveSession(runtime: Runtime, session: SessionId): Prom
     return true
   })
   const archived: SessionId[] = now ? [session] : []
-  await cancelSession(runtime, session, true, 'the session was deleted')
+  await cancelSession(runtime, session, true, { outcome: 'cancelled', cause: 'the session was deleted' })
   for (const child of await runtime.lists.children(session)) {
     const below = child.archived === 'deleted' ? [] : await archiveSession(runtime, child.id)
     if (Array.isArray(below)) archived.push(...below)
@@ -100,16 +100,18 @@ export async function archiveSession(runtime: Runtime, session: SessionId): Prom
 /**
  * The turn that runs and everything below it; with `all` what is queued too. How many turns were told to end.
  */
+type CancelOutcome = 'cancelled' | 'timed_out'
+
 export async function cancelSession(
   runtime: Runtime,
   session: SessionId,
   all: boolean,
-  cause: string,
+  ending: { outcome: CancelOutcome; cause: string },
   only: TurnId | null = null,
 ): Promise<number> {
   let cancelled = 0
   for (const turn of await turnsToCancel(runtime, session, all, only))
-    cancelled += (await cancel(runtime, turn, 'cancelled', cause)) ? 1 : 0
+    cancelled += (await cancel(runtime, turn, ending.outcome, ending.cause)) ? 1 : 0
   return cancelled
 }
 
@@ -142,7 +144,7 @@ export async function cancelOnce(
   session: SessionId,
   act: string,
   all: boolean,
-  cause: string,
+  ending: { outcome: CancelOutcome; cause: string },
   only: TurnId | null,
 ): Promise<number> {
   const meant = await turnsToCancel(runtime, session, all, only)
@@ -152,7 +154,7 @@ export async function cancelOnce(
     return true
   })
   const turns = isNew ? meant : await turnsOfCancel(runtime, session, act)
-  for (const turn of turns) await cancel(runtime, turn, 'cancelled', cause)
+  for (const turn of turns) await cancel(runtime, turn, ending.outcome, ending.cause)
   return turns.length
 }
 

@@ -3,7 +3,7 @@
  * hear of it, so nothing here is repeated or withheld: it is recorded as soon as the store takes it.
  */
 import type { SeenStep, DrivenSteps } from '../kernel/driven-port.ts'
-import { flush } from '../kernel/commit.ts'
+import { flush } from '../kernel/flush.ts'
 import { Fenced, Stopped } from '../kernel/faults.ts'
 import type { Running } from '../kernel/running.ts'
 import type { Runtime } from './runtime.ts'

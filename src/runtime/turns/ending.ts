@@ -12,7 +12,7 @@ import {
   type ProgressOf,
   type TurnResult,
 } from '../../model/end.ts'
-import { toTurnId, type CallId, type SessionId, type TurnId } from '../../model/id.ts'
+import { type CallId, type SessionId, type TurnId } from '../../model/id.ts'
 import type { Opening } from '../../model/event.ts'
 import { addSpent, nothingSpent, readSpent } from '../../model/money.ts'
 import type { SessionRow, TurnFacts, TurnRow } from '../../model/facts.ts'
@@ -26,6 +26,7 @@ import type { Key, Tx } from '../kernel/store-port.ts'
 import { countSpent, currentFacts, turnProgress, type Running } from '../kernel/running.ts'
 import { readRecorded } from '../kernel/recorded.ts'
 import { nothingNext, takeNext, type Next } from './next-turn.ts'
+import { findPending } from './pending-call.ts'
 
 /**
  * R3: what is pending below ends with it. Tokens are settled along the path, so every session on it is held.
@@ -97,30 +98,32 @@ async function findHeir(tx: Tx, { grant }: TurnRow): Promise<SessionId | null> {
  * whatever the wall clock says.
  */
 export async function expireCall(runtime: Runtime, call: CallId, over = false): Promise<void> {
-  const row = await runtime.store.turn(toTurnId(call))
-  if (row?.call == null || !row.call.pending) return void forgetTime(runtime, call)
+  const known = await findPending(runtime, call)
+  if (known === null) return void forgetTime(runtime, call)
+  const { row, opened, session } = known
   const progress = await progressWith(runtime, row)
-  const opened = (await runtime.store.event(row.openedSeq))?.event
-  if (opened?.type !== 'call.opened') throw new Error(`what opened ${call} is not in the log`)
-  const session = await runtime.store.session(row.session)
   const agent = session === null ? undefined : findAgent(runtime, session)
   const error = describeTimeout(opened, row.openedAt, callMsMax(opened.tool, agent, runtime.limits))
-  await runtime.store.transact(endKeys(row), async (tx) => {
-    const facts = await tx.turn(row.id)
-    if (facts?.turn.call == null || (facts.turn.call.deadline > tx.now && !over)) return
-    tx.append(
-      ...endCall(
-        facts,
-        await tx.below(row.id),
-        'timed_out',
-        error,
-        'deadline',
-        progress,
-        tx.now,
-        runtime.limits,
-      ),
-    )
-  })
+  await runtime.store.transact(
+    endKeys(row),
+    async (tx) => {
+      const facts = await tx.turn(row.id)
+      if (facts?.turn.call == null || (facts.turn.call.deadline > tx.now && !over)) return
+      tx.append(
+        ...endCall(
+          facts,
+          await tx.below(row.id),
+          'timed_out',
+          error,
+          'deadline',
+          progress,
+          tx.now,
+          runtime.limits,
+        ),
+      )
+    },
+    true,
+  )
 }
 
 /**
@@ -151,13 +154,17 @@ export async function cancel(
   const row = await runtime.store.turn(turn)
   if (row === null || row.state === 'ended') return false
   const progress = await progressWith(runtime, row)
-  return runtime.store.transact(endKeys(row), async (tx) => {
-    const facts = await tx.turn(turn)
-    if (facts === null || (only !== undefined && !isOurs(facts.turn, only, runtime))) return false
-    const events = cancelTurn(facts, await tx.below(turn), outcome, cause, progress, tx.now, runtime.limits)
-    tx.append(...events)
-    return events.length > 0
-  })
+  return runtime.store.transact(
+    endKeys(row),
+    async (tx) => {
+      const facts = await tx.turn(turn)
+      if (facts === null || (only !== undefined && !isOurs(facts.turn, only, runtime))) return false
+      const events = cancelTurn(facts, await tx.below(turn), outcome, cause, progress, tx.now, runtime.limits)
+      tx.append(...events)
+      return events.length > 0
+    },
+    outcome === 'timed_out',
+  )
 }
 
 /**

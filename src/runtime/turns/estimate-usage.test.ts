@@ -71,4 +71,23 @@ describe('usageEstimator', () => {
     expect(estimate(request, '', []).input).toBe(6 + 1_000_000)
     expect(units).toBeGreaterThan(1_000_000)
   })
+
+  it('counts a part of many long messages: a cancelled turn held everybody up while it counted all', () => {
+    let units = 0
+    const estimate = usageEstimator((text) => {
+      units += text.length
+      return Math.ceil(text.length / 4)
+    })
+    const text = 'abcd'.repeat(1000)
+    const request: ModelRequest = {
+      system: '',
+      messages: Array.from({ length: 200 }, () => ({ role: 'user', text })),
+      tools: [],
+      maxOutputTokens: null,
+      iteration: 1,
+      idempotencyKey: 'k',
+    }
+    expect(estimate.atOnce(request, text)).toEqual({ input: 200_000, output: 1000, estimated: true })
+    expect(units).toBeLessThan(20_000)
+  })
 })

@@ -60,8 +60,7 @@ export function usageEstimator(count: CountTokens): EstimateUsage {
     conversations.set(request.messages, counted)
     return counted.tokens + countFixed(request)
   }
-  const roughly = (text: string): number => countRoughly(count, text)
-  const countInputRoughly = (request: ModelRequest): number => {
+  const countInputRoughly = (request: ModelRequest, roughly: CountTokens): number => {
     const counted = conversations.get(request.messages) ?? { messages: 0, tokens: 0 }
     const rest = request.messages.slice(counted.messages)
     return (
@@ -90,12 +89,27 @@ export function usageEstimator(count: CountTokens): EstimateUsage {
     output: count(text) + countCalls(toolCalls, count),
     estimated: true,
   })
-  const atOnce = (request: ModelRequest, text: string): Usage => ({
-    input: countInputRoughly(request),
-    output: roughly(text),
-    estimated: true,
-  })
+  const atOnce = (request: ModelRequest, text: string): Usage => {
+    const roughly = roughCounter(count)
+    return { output: roughly(text), input: countInputRoughly(request, roughly), estimated: true }
+  }
   return Object.assign(estimate, { ahead, atOnce })
+}
+
+/** So much of a text is counted in one go, and so much of all texts together. */
+const [unitsOfText, unitsOfAll] = [4096, 8192]
+
+/** Of many texts: when enough of them was counted, the rest is taken to be like it. */
+function roughCounter(count: CountTokens): CountTokens {
+  let [looked, units, tokens] = [0, 0, 0]
+  return (text) => {
+    if (looked >= unitsOfAll) return Math.ceil((text.length * tokens) / units)
+    const counted = countRoughly(count, text)
+    looked += Math.min(text.length, unitsOfText)
+    units += text.length
+    tokens += counted
+    return counted
+  }
 }
 
 /** What of a message is to be counted. */

@@ -262,7 +262,8 @@ async function runTool(call: AskedCall, index: number, steps: Steps): Promise<Lo
 export function historyMessages(history: readonly Entry[]): LoopMessage[] {
   const messages: LoopMessage[] = []
   for (const entry of history) {
-    const boundary = boundaryFor(entry.turn, entry.at)
+    // Most entries are the user's and the model's own, and need no frame.
+    const boundary = entry.from === null && entry.steps === null ? null : boundaryFor(entry.turn, entry.at)
     const text = withSteps(entry, boundary)
     // Providers refuse empty messages; a turn that failed without a word leaves one.
     if (text.trim() === '') continue

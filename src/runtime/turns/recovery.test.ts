@@ -176,7 +176,7 @@ test('R4: a call whose node died ends at its deadline, with what its recorded st
   await w.addNode()
   await w.pass(4500)
   const [ended] = await w.events('call.ended')
-  expect(ended?.event).toMatchObject({ outcome: 'timed_out', output: 'first' })
+  expect(ended?.event).toMatchObject({ outcome: 'timed_out', output: 'first\nsecond' })
 })
 
 test('a turn that was told to stop and whose node is gone is ended by another, as it was told', async () => {

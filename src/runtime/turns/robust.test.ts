@@ -1,5 +1,7 @@
 /** Symptoms that were seen once: each test fails when its mending is taken out. */
 import { expect, test } from 'vitest'
+import { tokensPerRequestMax } from '../../model/bound-usage.ts'
+import { viewsEqual } from '../../store/rebuild.ts'
 import { world } from '../../../test/kits/world.ts'
 import type { Tool } from '../kernel/ports.ts'
 
@@ -53,6 +55,30 @@ test('usage in fractions and times that are no numbers are taken for what they c
     field: 'timeoutMs',
   })
   expect((await w.run('a', 'go', { timeoutMs: 1000.5 })).outcome).toBe('completed')
+})
+
+test('an agent that said it had used 1e308 tokens kept the log from being read: such counts are bounded', async () => {
+  const w = await world({
+    agents: {
+      liar: {
+        driver: {
+          async run(_turn, steps) {
+            const usage = { input: 1e308, output: 1e308, estimated: false }
+            for (let n = 0; n < 3; n += 1)
+              await steps.step('model', 'm', { n }, async () => ({ value: { text: 'x' }, usage }))
+            return { outcome: 'completed', output: 'x', error: null, iterations: 3 }
+          },
+        },
+      },
+      good: { script: () => 'fine' },
+    },
+  })
+  expect(await w.run('liar', 'go')).toMatchObject({
+    outcome: 'completed',
+    tokensUsed: 6 * tokensPerRequestMax,
+  })
+  expect((await w.run('good', 'go')).output).toBe('fine')
+  expect(viewsEqual(w.store.db).equal).toBe(true)
 })
 
 test('one fault of the store stops neither the sweep nor the heartbeat', async () => {

@@ -3,7 +3,7 @@ import { mayUse } from '../../model/authority.ts'
 import { isRecord, type Json } from '../../model/json.ts'
 import { explain, isRefusalCode, type Refusal } from '../../model/refusal.ts'
 import { listCallable } from './callable.ts'
-import { flush } from '../kernel/commit.ts'
+import { flush } from '../kernel/flush.ts'
 import { holdWhileDraining, underWay } from '../kernel/drain.ts'
 import { Fenced } from '../kernel/faults.ts'
 import { letOthersIn } from '../kernel/gently.ts'
@@ -84,6 +84,7 @@ export async function beginUse(
   input: Json,
   { no = null, onKey }: { no?: Refusal | null; onKey?: ((key: string) => void) | undefined },
 ): Promise<Use> {
+  await runtime.beginning.enter(running.row.flow)
   running.abort.signal.throwIfAborted()
   const tool = running.tools.get(name)
   const refusal =

@@ -1,17 +1,18 @@
 /**
  * The effects of a turn, each recorded once.
  *
- * A model's answer and a read may be repeated after a crash, so their results wait in the buffer; before the
- * next model request a buffered answer is made durable.
+ * A model's answer and a read may be repeated after a crash, so their results wait in the buffer. An answer is
+ * written while the next request is under way, and is durable before the one after that is sent.
  * Any other tool announces itself durably before it runs: after a crash in between nobody can tell whether it
  * ran, and the model is told so.
  */
+import { boundUsage } from '../../model/bound-usage.ts'
 import type { StepKind, Usage } from '../../model/event.ts'
 import type { Json } from '../../model/json.ts'
 import { stopGraceMs } from '../../model/limits.ts'
 import type { Delta } from '../../wire/log.ts'
 import { addSpent, readSpent } from '../../model/money.ts'
-import { flush } from '../kernel/commit.ts'
+import { flush, flushSoon } from '../kernel/flush.ts'
 import { isDriven } from '../../model/agent.ts'
 import { payOfDay } from '../kernel/day-spending.ts'
 import { holdWhileDraining, underWay } from '../kernel/drain.ts'
@@ -31,14 +32,7 @@ export function createSteps(runtime: Runtime, running: Running): Steps {
     // What it has cost is counted before what it held is given back.
     step: (kind, name, request, effect) =>
       runStep(runtime, running, kind, name, request, effect).finally(() => running.release?.()),
-    // The program of such an agent outlives this process.
-    tool: (name, input) =>
-      (running.agent.driver === 'host' || isDriven(running.agent) ? runToolOutside : runTool)(
-        runtime,
-        running,
-        name,
-        input,
-      ),
+    tool: (name, input) => (isOutside(running) ? runToolOutside : runTool)(runtime, running, name, input),
     emit: (text) => emit(runtime, running, text),
     remark: (words) => remark(runtime, running, words),
     asking: (usage) => void (running.asking = usage),
@@ -67,7 +61,7 @@ async function runStep<T extends Json>(
   const attempt = async (): Promise<{ value: T; usage: Usage | null }> => {
     await lookAtBudget(runtime, running)
     assertBudget(runtime, running) // R7
-    if (running.answerBuffered) await flush(runtime, running)
+    if (running.answerBuffered) await keepAnswer(runtime, running)
     await holdWhileDraining(runtime, running)
     if (!begun) beginStep(running, kind)
     begun = true
@@ -79,7 +73,7 @@ async function runStep<T extends Json>(
   })
   running.asking = null
   running.remark = ''
-  const usage = wholeUsage(reported)
+  const usage = reported === null ? null : boundUsage(reported)
   running.progressAt = runtime.clock.elapsed()
   // A driver that ignored its signal must not record anything after the turn was stopped.
   running.abort.signal.throwIfAborted()
@@ -98,9 +92,24 @@ async function runStep<T extends Json>(
     startedAt,
   })
   if (kind !== 'tool') running.answerBuffered = true
+  // What was not shown by now is shown by the event.
+  running.flushing?.held?.splice(0)
   if (kind === 'model') running.answeredOffset = running.stepOffset
   return value
 }
+
+/**
+ * Of answers that are not durable yet there is one at most while a request is under way. The program of an agent
+ * outside does not run again with this process, so what it was told is durable at once (R2).
+ */
+async function keepAnswer(runtime: Runtime, running: Running): Promise<void> {
+  await running.flushing?.done
+  if (isOutside(running)) await flush(runtime, running)
+  else if (running.answerBuffered) flushSoon(runtime, running)
+}
+
+/** The program of such an agent outlives this process. */
+const isOutside = ({ agent }: Running): boolean => agent.driver === 'host' || isDriven(agent)
 
 const stopLookMs = 50
 const stoppingMax = 1000
@@ -121,13 +130,6 @@ async function untilStopped(runtime: Runtime, { row, abort }: Running): Promise<
     if (!(await listStopping())) break
   }
   return true
-}
-
-/** Providers say all kinds of things. */
-function wholeUsage(usage: Usage | null): Usage | null {
-  if (usage === null) return null
-  const whole = (tokens: number): number => (Number.isFinite(tokens) && tokens > 0 ? Math.ceil(tokens) : 0)
-  return { ...usage, input: whole(usage.input), output: whole(usage.output) }
 }
 
 /**
@@ -184,6 +186,13 @@ function show(runtime: Runtime, running: Running, said: Pick<Delta, 'offset' | '
     step: running.step,
     ...said,
   }
+  // Text comes after the answers that were recorded before it.
+  const held = running.flushing?.held ?? null
+  if (held === null) tellListeners(runtime, delta)
+  else held.push(() => tellListeners(runtime, delta))
+}
+
+function tellListeners(runtime: Runtime, delta: Delta): void {
   for (const listener of runtime.deltaListeners) {
     try {
       listener(delta)

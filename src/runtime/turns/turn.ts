@@ -97,6 +97,8 @@ async function runTurn(
       settleTurn(runtime, running.row.id, unrecordedEnd(running, 'lost', `lost: ${why}`))
       throw error
     }
+    // A sweep that came while its driver took its time to stop has left it alone.
+    runtime.brokenOff.add(running.row.session)
     return nothingNext
   } finally {
     clearAlarm()

@@ -104,5 +104,5 @@ function append(
     throw new AppendFault(`an event could not be recorded (${(cause as Error).message})`, { cause })
   }
   rows.push({ upTo, at, text })
-  collectHints(events, { first: seq + upTo - events.length + 1, at }, hints)
+  hints.push(...collectHints(events, { first: seq + upTo - events.length + 1, at }))
 }

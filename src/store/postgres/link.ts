@@ -5,6 +5,8 @@
 import pg from 'pg'
 import { contained } from '../../model/contained.ts'
 import { readTls } from './tls.ts'
+import { tryBeside } from './try-beside.ts'
+import { watchFlights, type Doing } from './watch-flights.ts'
 
 /** The connection is gone, or cannot be made. Whether what it was asked last was done, nobody knows. */
 export class LinkFault extends Error {
@@ -30,12 +32,16 @@ export type LinkOptions = {
   url: string
   /** How long one flight may take. */
   flightMsMax?: number
+  /** With it, nothing waits long for an other end that is no longer there. */
+  sleep?: (ms: number) => Promise<void>
   onNotice?: (payload: string) => void
+  /** Of a connection that was made. */
   onEnd?: () => void
 }
 
 const connectMsMax = 3000
 const flightMs = 5000
+const witnessMsMax = 1000
 
 /**
  * A process that is frozen in a transaction would keep its keys from all others: PostgreSQL ends it. Who waits
@@ -44,14 +50,25 @@ const flightMs = 5000
 const settings = (flightMsMax: number): string =>
   `set idle_in_transaction_session_timeout = 1000; set lock_timeout = ${Math.floor(flightMsMax * 0.8)};
    set statement_timeout = ${flightMsMax}; set synchronous_commit = on; set client_encoding = 'UTF8';
-   set default_transaction_isolation = 'read committed'; set standard_conforming_strings = on`
+   set default_transaction_isolation = 'read committed'; set standard_conforming_strings = on;
+   select pid, backend_start from pg_stat_activity where pid = pg_backend_pid()`
 
 /** Everything comes as text, so that no number loses digits on its way. */
 const asText = { getTypeParser: () => (value: unknown) => value } as unknown as pg.CustomTypesConfig
 
-export async function connect({ url, flightMsMax = flightMs, ...on }: LinkOptions): Promise<Link> {
+export function connect(options: LinkOptions): Promise<Link> {
+  const { sleep } = options
+  if (sleep === undefined) return connectOnce(options)
+  return tryBeside(() => connectOnce(options), {
+    sleep,
+    discard: (late) => late.close(),
+    passes: (fault) => fault instanceof LinkFault && fault.passes,
+  })
+}
+
+function createClient(url: string, flightMsMax: number): pg.Client {
   const { url: address, ssl } = readTls(url, process.env)
-  const client = new pg.Client({
+  return new pg.Client({
     ...(address === '' ? {} : { connectionString: address }),
     ssl,
     application_name: 'tieline',
@@ -61,22 +78,29 @@ export async function connect({ url, flightMsMax = flightMs, ...on }: LinkOption
     keepAliveInitialDelayMillis: 1000,
     types: asText,
   })
+}
+
+async function connectOnce({ url, flightMsMax = flightMs, sleep, ...on }: LinkOptions): Promise<Link> {
+  const client = createClient(url, flightMsMax)
+  const { stream } = (client as unknown as { connection: { stream: Stream } }).connection
   let isOpen = true
-  const gone = Promise.withResolvers<never>()
-  gone.promise.catch(() => undefined) // Only what is under way has to know.
+  let wasMade = false
+  /** Of the flight that is under way: a promise that all flights waited for would keep all their answers. */
+  let abandon: ((fault: LinkFault) => void) | null = null
   const end = (): void => {
     if (!isOpen) return
     isOpen = false
-    gone.reject(new LinkFault('the connection has ended'))
+    abandon?.(new LinkFault('the connection has ended'))
     client.end().catch(() => undefined) // It is gone anyway.
     // Where the other end says nothing any more, a polite end would wait for it.
-    ;(client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy()
-    on.onEnd?.()
+    stream.destroy()
+    if (wasMade) on.onEnd?.()
   }
   client.on('error', end)
   client.on('end', end)
   const hear = ({ payload }: pg.Notification): void => on.onNotice?.(payload ?? '')
   client.on('notification', contained(end, hear))
+  let beginFlight = (): (() => void) => () => undefined
   /** One flight after the other. */
   let last: Promise<unknown> = Promise.resolve()
   const run = (sql: string): Promise<Answer[]> => {
@@ -86,28 +110,68 @@ export async function connect({ url, flightMsMax = flightMs, ...on }: LinkOption
   }
   const fly = async (sql: string): Promise<Answer[]> => {
     if (!isOpen) throw new LinkFault('the connection has ended')
+    const gone = Promise.withResolvers<never>()
+    abandon = gone.reject
+    const endFlight = beginFlight()
     try {
       const asked = client.query(sql) as unknown as Promise<Answer | Answer[]>
       asked.catch(() => undefined) // Where the connection ends first, nobody asks any more.
       const answers = await Promise.race([asked, gone.promise])
       return Array.isArray(answers) ? answers : [answers]
     } catch (cause) {
-      // PostgreSQL's own words carry a code of five; the classes 08, 53, 57 and 58 are about the server itself.
-      const code = (cause as { code?: unknown }).code
-      const isAnswer = typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code)
       end()
-      if (isAnswer && !/^(?:08|53|57|58|25P0[34]|XX)/.test(code)) throw cause
-      throw new LinkFault((cause as Error).message, { cause })
+      throw readFault(cause)
+    } finally {
+      abandon = null
+      endFlight()
     }
   }
   try {
     await client.connect()
-    await run(settings(flightMsMax))
+    const own = (await run(settings(flightMsMax))).at(-1)?.rows[0]
+    if (sleep !== undefined && own !== undefined) {
+      const arrived = (): number => stream.bytesRead
+      const witness = findWitness(url, own)
+      beginFlight = watchFlights({ sleep, isOpen: () => isOpen, arrived, ...witness, giveUp: end }).begin
+    }
   } catch (cause) {
     end()
     throw cause instanceof LinkFault ? cause : new LinkFault((cause as Error).message, { cause })
   }
+  wasMade = true
   return { run, isOpen: () => isOpen, close: end }
+}
+
+type Stream = { destroy(): void; readonly bytesRead: number }
+
+/** PostgreSQL's own words carry a code of five; the classes 08, 53, 57 and 58 are about the server itself. */
+function readFault(cause: unknown): unknown {
+  const code = (cause as { code?: unknown }).code
+  const isAnswer = typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code)
+  if (isAnswer && !/^(?:08|53|57|58|25P0[34]|XX)/.test(code)) return cause
+  return cause instanceof LinkFault ? cause : new LinkFault((cause as Error).message, { cause })
+}
+
+/** Another connection, which is made when it is needed, and sees what PostgreSQL does for the one of `own`. */
+function findWitness(url: string, own: Row): { ask: () => Promise<Doing>; rest: () => void } {
+  let witness: Link | null = null
+  const rest = (): void => {
+    witness?.close()
+    witness = null
+  }
+  return {
+    async ask() {
+      if (witness?.isOpen() !== true) witness = await connectOnce({ url, flightMsMax: witnessMsMax })
+      const [answer] = await witness.run(
+        `select state from pg_stat_activity
+           where pid = ${own['pid']} and backend_start = ${quote(own['backend_start'] ?? '')}`,
+      )
+      const [row] = answer?.rows ?? []
+      if (row === undefined) return 'gone'
+      return row['state']?.startsWith('idle') === true ? 'nothing' : 'something'
+    },
+    rest,
+  }
 }
 
 /** A text between marks that it does not have in it: whatever it says, nothing of it is read as SQL. */

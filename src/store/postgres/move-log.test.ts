@@ -50,6 +50,29 @@ describe.skipIf(postgres === null)('a log that moves', () => {
     expect(viewsEqual(returned.db).equal).toBe(true)
   })
 
+  test('with what has left it for segments, and it comes back as one log', async () => {
+    const [from, back, schema] = [place(), place(), nextSchema()]
+    const store = sqliteStore({ directory: from, now: testClock().now })
+    await append(store, ...running('a', { flow: 'flow_a' }))
+    await append(store, ended('ses_a', 'turn_a'))
+    await append(store, { type: 'session.archived', session: 'ses_a', turn: null, cause: 'idle' })
+    await append(store, created('ses_b'), sent('ses_b', 'turn_b'))
+    const all = await texts(store)
+    const ask = { endedBefore: Number.MAX_SAFE_INTEGER, now: 1, unitsPerSegment: 1 }
+    expect(await store.archive?.(ask)).toMatchObject({ flows: 1 })
+    await store.close()
+    const there = await moveToPostgres({ directory: from, url, schema })
+    const cluster = await open(schema)
+    expect(await texts(cluster)).toEqual(all)
+    expect(viewsEqual(cluster.db)).toEqual({ equal: true, difference: null })
+    await cluster.close()
+    const again = await moveToSqlite({ directory: back, url, schema })
+    expect([again.rows, again.hash]).toEqual([there.rows, there.hash])
+    const returned = sqliteStore({ directory: back, now: testClock().now })
+    onTestFinished(() => returned.close())
+    expect(await texts(returned)).toEqual(all)
+  })
+
   test('one that was interrupted goes on where it was', async () => {
     const [from, schema] = [place(), nextSchema()]
     const all = await write(from)

@@ -3,7 +3,7 @@ import type { Millis } from '../../model/id.ts'
 import { StoreFault } from '../directory.ts'
 import { LinkFault } from './link.ts'
 
-const startMsMax = 5000
+const startMsMax = 15_000
 const startAgainMs = 200
 
 export async function openPatiently<T>(

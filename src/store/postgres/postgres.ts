@@ -3,7 +3,6 @@
  * in a file of its own. Decisions are made on views that have everything that their keys protect. Other reads may
  * be a moment behind what another node has just committed; one that finds nothing looks there first.
  */
-import { createHash } from 'node:crypto'
 import type { DamagedRow } from '../../model/damaged-row.ts'
 import type { Millis } from '../../model/id.ts'
 import type { QueueOptions } from '../queue-options.ts'
@@ -20,7 +19,7 @@ import { explainFault, LogReplaced } from './fault-words.ts'
 import { connect, describePlace, LinkFault, type Link } from './link.ts'
 import { GroupQueue } from './queue.ts'
 import { openPatiently } from './open-patiently.ts'
-import { beat, forgetNodes, prepareTables } from './remote.ts'
+import { beat, forgetNodes, isBehind, prepareTables } from './remote.ts'
 import { deleteReplica, openReplica, type Replica } from './replica.ts'
 import { placesIn, type Places } from './schema.ts'
 import { SideLink } from './side-link.ts'
@@ -56,17 +55,28 @@ export type PostgresStore = OpenStore & {
   reruns(): number
 }
 
-const pauseMsMax = 500
+/** A database that is back is found so soon, however long it was away. */
+const pauseMsMax = 250
 const nodesKeptMs = 3_600_000
 
 export const postgresStore = (options: PostgresOptions): Promise<PostgresStore> =>
   openPatiently(() => openOnce(options), options)
 
 async function openOnce(options: PostgresOptions): Promise<PostgresStore> {
-  const { url, directory, schema = 'tieline', onDamage = () => undefined } = options
+  const where = describePlace(options.url)
+  const first = await reach(options, where)
+  try {
+    return await openWith(first, where, options)
+  } catch (fault) {
+    // What is left open would keep a process alive that has nothing to do.
+    first.close()
+    throw fault
+  }
+}
+
+async function openWith(first: Link, where: string, options: PostgresOptions): Promise<PostgresStore> {
+  const { directory, schema = 'tieline', onDamage = () => undefined } = options
   const places = placesIn(schema)
-  const where = describePlace(url)
-  const first = await reach(url, where)
   const { log } = await prepareTables(first, places, where)
   const [marked] = await first.run('select gen_random_uuid()::text as id')
   const self = marked?.rows[0]?.['id'] ?? ''
@@ -92,21 +102,13 @@ async function openOnce(options: PostgresOptions): Promise<PostgresStore> {
   return present(cluster, replica)
 }
 
-async function reach(url: string, where: string): Promise<Link> {
+async function reach({ url, sleep }: PostgresOptions, where: string): Promise<Link> {
   try {
-    return await connect({ url })
+    return await connect({ url, sleep })
   } catch (cause) {
     const { reason, cure } = explainFault(cause)
     throw new StoreFault(`${where} cannot be used: ${reason}. ${cure}`, { cause })
   }
-}
-
-/** Whether PostgreSQL has the last row that the replica has. */
-async function isBehind(link: Link, { schema }: Places, replica: Replica): Promise<boolean> {
-  const last = replica.lastRow()
-  if (last === null) return true
-  const [answer] = await link.run(`select md5(events) as hash from ${schema}.log where seq = ${last.seq}`)
-  return answer?.rows[0]?.['hash'] === createHash('md5').update(last.events).digest('hex')
 }
 
 class Cluster {
@@ -177,7 +179,7 @@ class Cluster {
 
   async #writeLink(): Promise<Link> {
     if (this.#write?.isOpen() === true) return this.#write
-    const link = await connect({ url: this.#options.url })
+    const link = await connect(this.#options)
     if (!(await isBehind(link, this.places, this.#replica))) {
       link.close()
       throw new LogReplaced('PostgreSQL does not have what it had acknowledged: it was restored, or replaced')
@@ -191,15 +193,13 @@ class Cluster {
     // After an outage somebody has to be the first to try.
     if (!outage.isOver()) await queue.transact([], async () => undefined)
     const until = this.#options.databaseTime === false ? this.now() + ttlMs : null
-    const link = await this.side.link().catch((fault: unknown) => {
+    const fail = (fault: unknown): never => {
       throw outage.begin(fault)
-    })
+    }
+    const link = await this.side.link().catch(fail)
     const since = this.#options.elapsed()
-    const lease = await beat(link, places, node, ttlMs, { until, about: this.about?.() ?? null }).catch(
-      (fault: unknown) => {
-        throw outage.begin(fault)
-      },
-    )
+    const about = this.about?.() ?? null
+    const lease = await beat(link, places, node, ttlMs, { until, about }).catch(fail)
     this.#setNow(lease.now, since)
     this.beating.add(node)
     await queue.locally(() => this.#replica.setLease(lease))

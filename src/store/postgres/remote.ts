@@ -1,10 +1,12 @@
 /** What is asked of PostgreSQL, in as few flights as there are things to wait for. */
+import { createHash } from 'node:crypto'
 import type { Millis } from '../../model/id.ts'
 import { StoreFault } from '../directory.ts'
 import type { LogRow } from '../log-row.ts'
 import { LogNewer } from './fault-words.ts'
-import { LinkFault, quote, type Answer, type Link, type Row } from './link.ts'
-import type { Lease } from './replica.ts'
+import { findBar, knowsLog, type Bar } from './formats.ts'
+import { LinkFault, quote, type Answer, type Link } from './link.ts'
+import type { Lease, Replica } from './replica.ts'
 import { logFormat, steps, type Places } from './schema.ts'
 
 /** So many rows are read at once. Who is further behind reads the rest without holding anything. */
@@ -24,10 +26,7 @@ function parseNews(answers: readonly Answer[]): News {
   const [log, nodes, clock] = answers.slice(-3).map(({ rows }) => rows)
   // A node that was frozen while the cluster was updated must not fold what it does not know.
   const format = Number(clock?.[0]?.['format'])
-  if (format > logFormat)
-    throw new LogNewer(
-      `a newer Tieline uses this log now (its format is ${format}, this one knows ${logFormat})`,
-    )
+  if (!knowsLog(logFormat, format)) throw newer(format)
   return {
     rows: (log ?? []).map(({ seq, at, events, mark }) => ({
       seq: Number(seq),
@@ -39,6 +38,9 @@ function parseNews(answers: readonly Answer[]): News {
     now: Number(clock?.[0]?.['now']),
   }
 }
+
+const newer = (format: number): LogNewer =>
+  new LogNewer(`a newer Tieline uses this log now (its format is ${format}, this one knows ${logFormat})`)
 
 export const readTail = async (link: Link, places: Places, after: number): Promise<News> =>
   parseNews(await link.run(readNews(places, after)))
@@ -101,7 +103,10 @@ export async function appendAndCommit(
 
 export const rollBack = (link: Link): Promise<unknown> => link.run('rollback')
 
-/** `until` null: so long from now, by the database's clock. Returns the lease. */
+/**
+ * `until` null: so long from now, by the database's clock. Returns the lease. A node that no longer knows the log
+ * can do nothing, so it does not count as alive either: others go on with what it had begun.
+ */
 export async function beat(
   link: Link,
   { schema }: Places,
@@ -110,21 +115,33 @@ export async function beat(
   { until = null, about = null }: { until?: Millis | null; about?: string | null } = {},
 ): Promise<Lease & { now: Millis }> {
   const now = 'floor(extract(epoch from clock_timestamp()) * 1000)::bigint'
-  const [answer] = await link.run(
-    `insert into ${schema}.nodes as n (id, until, format, about)
-       values (${quote(node)}, ${until ?? `${now} + ${Math.ceil(ttlMs)}`}, ${logFormat},
-         ${about === null ? 'null' : quote(about)})
+  const format = `(select max(format) from ${schema}.meta)`
+  const [known, answer] = await link.run(
+    `select ${format} as format;
+     insert into ${schema}.nodes as n (id, until, format, about)
+       select ${quote(node)}, ${until ?? `${now} + ${Math.ceil(ttlMs)}`}, ${logFormat},
+         ${about === null ? 'null' : quote(about)}
+       where ${format} <= ${logFormat}
        on conflict (id) do update set until = excluded.until, format = excluded.format,
          about = coalesce(excluded.about, n.about)
        returning until, ${now} as now`,
   )
-  const row: Row = answer?.rows[0] ?? {}
+  const [row] = answer?.rows ?? []
+  if (row === undefined) throw newer(Number(known?.rows[0]?.['format']))
   return { id: node, until: Number(row['until']), now: Number(row['now']) }
 }
 
 /** Leases that ended long ago say nothing any more. */
 export const forgetNodes = (link: Link, { schema }: Places, before: Millis): Promise<unknown> =>
   link.run(`delete from ${schema}.nodes where until < ${before}`)
+
+/** Whether PostgreSQL has the last row that the replica has. */
+export async function isBehind(link: Link, { schema }: Places, replica: Replica): Promise<boolean> {
+  const last = replica.lastRow()
+  if (last === null) return true
+  const [answer] = await link.run(`select md5(events) as hash from ${schema}.log where seq = ${last.seq}`)
+  return answer?.rows[0]?.['hash'] === createHash('md5').update(last.events).digest('hex')
+}
 
 /**
  * Makes the tables, or brings them up to date, and says which log it is. A database that is newer is left as it
@@ -145,14 +162,17 @@ export async function prepareTables(link: Link, places: Places, where: string): 
     )
   const [meta] = await link.run(`select log, version, format from ${schema}.meta`)
   const { log, version, format } = meta?.rows[0] ?? {}
-  if (Number(version) > steps.length || Number(format) > logFormat) {
+  const bar = Number(version) > steps.length ? newerLog : await askBar(link, places, Number(format))
+  if (bar !== null) {
     await rollBack(link)
     throw new StoreFault(
-      `${where} was written by a newer Tieline (its format is ${format}, this one knows ${logFormat}). ` +
-        'Update Tieline on this machine; the database was left as it is.',
+      bar.why === 'log newer'
+        ? `${where} was written by a newer Tieline (its format is ${format}, this one knows ${logFormat}). ` +
+            'Update Tieline on this machine; the database was left as it is.'
+        : `Nodes of an older Tieline work on ${where} (${bar.nodes.join(', ')}), and would not understand what ` +
+            'this one records. Stop them first, or start this one with their version.',
     )
   }
-  if (Number(format) < logFormat) await refuseOlderNodes(link, places, where)
   const missing = steps.slice(Number(version)).join(';')
   await link.run(
     `set local search_path to ${schema}; ${missing};
@@ -161,17 +181,20 @@ export async function prepareTables(link: Link, places: Places, where: string): 
   return { log: log ?? '' }
 }
 
-/** A node of an older version could not fold what a newer one records. */
-async function refuseOlderNodes(link: Link, { schema }: Places, where: string): Promise<void> {
-  const [answer] = await link.run(
-    `select id from ${schema}.nodes where format < ${logFormat}
-       and until > extract(epoch from clock_timestamp()) * 1000 order by id`,
+const newerLog: Bar = { why: 'log newer' }
+
+async function askBar(link: Link, { schema }: Places, found: number): Promise<Bar | null> {
+  if (found === logFormat) return null
+  const [there] = await link.run(`select to_regclass('${schema}.nodes') as nodes`)
+  if (there?.rows[0]?.['nodes'] == null) return findBar(logFormat, found, [], 0)
+  const [answer, clock] = await link.run(
+    `select id, format, until from ${schema}.nodes order by id;
+     select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as now`,
   )
-  const older = (answer?.rows ?? []).map(({ id }) => id)
-  if (older.length === 0) return
-  await rollBack(link)
-  throw new StoreFault(
-    `Nodes of an older Tieline work on ${where} (${older.join(', ')}), and would not understand what this one ` +
-      'records. Stop them first, or start this one with their version.',
-  )
+  const nodes = (answer?.rows ?? []).map(({ id, format, until }) => ({
+    id: id ?? '',
+    format: Number(format),
+    until: Number(until),
+  }))
+  return findBar(logFormat, found, nodes, Number(clock?.rows[0]?.['now']))
 }

@@ -94,6 +94,26 @@ describe.skipIf(postgres === null)('the views of a node', () => {
     await expect(open(schema)).rejects.toThrow('was written by a newer Tieline')
   })
 
+  test('a node that is refused leaves no connection behind, which would keep its process alive', async () => {
+    const schema = nextSchema()
+    await (await open(schema)).close()
+    await sql(`update ${schema}.meta set format = ${logFormat + 1}`)
+    await expect(open(schema)).rejects.toThrow('was written by a newer Tieline')
+    const others = `select 1 from pg_stat_activity where application_name = 'tieline' and pid <> pg_backend_pid()`
+    await until(async () => (await sql(others)).length === 0)
+  })
+
+  test('a node that was left behind by an upgrade does not count as alive, so that others go on', async () => {
+    const schema = nextSchema()
+    const store = await open(schema)
+    await store.heartbeat('node_old', 1)
+    const [before] = await sql(`select until from ${schema}.nodes`)
+    await sql(`update ${schema}.meta set format = ${logFormat + 1}`)
+    await expect(store.heartbeat('node_old', 60_000)).rejects.toThrow('a newer Tieline uses this log now')
+    expect(await sql(`select until from ${schema}.nodes`)).toEqual([before])
+    expect(store.health().state).toBe('unavailable')
+  })
+
   test('a node that was left behind by an upgrade folds and records nothing more, and goes on reading', async () => {
     const schema = nextSchema()
     const store = await open(schema)

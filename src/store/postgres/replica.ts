@@ -125,7 +125,7 @@ function present(
           const events = readRow(row, onDamage)
           if (events.length === 0) continue
           applyAll(writer.writes, row, events)
-          collectHints(events, { first: row.seq - events.length + 1, at: row.at }, hints)
+          hints.push(...collectHints(events, { first: row.seq - events.length + 1, at: row.at }))
         }
       })
       replica.seq = rows.at(-1)?.seq ?? replica.seq

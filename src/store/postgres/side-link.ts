@@ -20,7 +20,8 @@ type SideOptions = {
 }
 
 const retryMsMin = 50
-const retryMsMax = 1000
+/** Whoever has lost the database looks for it so often, however long it is away. */
+const retryMsMax = 250
 /** PostgreSQL takes less than 8000 bytes. */
 const wordsBytesMax = 7900
 /** What is not said in time is not said at all. */
@@ -30,6 +31,7 @@ export class SideLink {
   readonly #options: SideOptions
   #link: Promise<Link> | null = null
   #closed = false
+  #isComingBack = false
   #telling = false
   #news = false
   #said: string[] = []
@@ -48,8 +50,9 @@ export class SideLink {
   }
 
   async #open(): Promise<Link> {
-    const { url, places, onNews } = this.#options
-    const link = await connect({ url, onNotice: (payload) => this.#hear(payload), onEnd: () => this.#lost() })
+    const { url, places, sleep, onNews } = this.#options
+    const onNotice = (payload: string): void => this.#hear(payload)
+    const link = await connect({ url, sleep, onNotice, onEnd: () => this.#lost() })
     await link.run(`listen ${places.channel}`)
     onNews()
     return link
@@ -68,16 +71,19 @@ export class SideLink {
   }
 
   async #comeBack(): Promise<void> {
+    if (this.#isComingBack) return
+    this.#isComingBack = true
     for (let pause: Millis = retryMsMin; !this.#closed; pause = Math.min(pause * 2, retryMsMax)) {
       await this.#options.sleep(pause)
-      if (this.#closed) return
+      if (this.#closed) break
       try {
         await this.link()
-        return
+        break
       } catch {
         // It is tried again, a little later.
       }
     }
+    this.#isComingBack = false
   }
 
   /** There is something new in the log. Said once for all commits since it was said last. */
