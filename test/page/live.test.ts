@@ -182,7 +182,11 @@ test.skipIf(isBlind)(
     await site.client.sessions.wait(sessionId)
     const { page, faults } = await openPage(await newContext(), site.url, '#/sessions')
     await page.getByRole('link', { name: 'Kept' }).waitFor()
-    await page.waitForLoadState('networkidle')
+    // Views are loaded once the log is read.
+    const loaded = (): Promise<string> =>
+      page.evaluate(`performance.getEntriesByType('resource').map(({ name }) => name).join()`)
+    for (const view of ['flow', 'flows', 'inbox', 'numbers', 'start', 'waits'])
+      await expect.poll(loaded).toContain(`/${view}-view-`)
     await site.stop()
     await page.getByText('The connection to the server was lost').waitFor()
     const visit = (hash: string) => page.evaluate(`void (location.hash = ${JSON.stringify(hash)})`)

@@ -61,6 +61,6 @@ test('what a cancelled request had used is counted, and the same everywhere', as
   const numbers = totalsView({ clock: w.clock, store: w.store, log, report: () => undefined })
   await w.until(numbers.begun())
   const { tokens } = numbers.read(null)
-  numbers.close()
+  await numbers.close()
   expect(tokens).toMatchObject({ input: 40 + 699, output: 2, estimated: true })
 })

@@ -1,4 +1,5 @@
 /** Times, amounts and names as people read them. */
+import type { CostView } from '../../src/wire/scalars.ts'
 
 const second = 1000
 const minute = 60 * second
@@ -39,6 +40,26 @@ export function formatCost(usd: number | null): string {
   if (usd === 0) return '$0'
   if (usd >= 1) return `$${usd.toFixed(2)}`
   return `$${usd >= 0.01 ? usd.toFixed(3) : usd.toFixed(Math.min(9, 1 - Math.floor(Math.log10(usd))))}`
+}
+
+/** `4.2k tokens, $0.231 ($0.1 of it on a plan), 300 tokens unpriced` */
+export function describeUse({ tokensUsed, cost }: { tokensUsed: number; cost: CostView }): string {
+  if (tokensUsed === 0) return ''
+  const money = cost.usd === 0 ? '' : `, ${describeCost(cost)}`
+  return `${formatAmount(tokensUsed)} tokens${money}`
+}
+
+/** `unpriced`, `$0.231 ($0.1 of it on a plan), 300 tokens unpriced` */
+export function describeCost({ usd, planUsd, unpricedTokens }: CostView): string {
+  if (usd === null) return 'unpriced'
+  const plan =
+    planUsd === 0
+      ? ''
+      : planUsd === usd
+        ? ' (would have cost: on a plan)'
+        : ` (${formatCost(planUsd)} of it on a plan)`
+  const rest = unpricedTokens > 0 ? `, ${formatAmount(unpricedTokens)} tokens unpriced` : ''
+  return `${formatCost(usd)}${plan}${rest}`
 }
 
 export const formatBytes = (count: number): string =>

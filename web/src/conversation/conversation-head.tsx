@@ -1,6 +1,6 @@
 /** The head of a conversation: its agent, its state and its actions. */
 import { useState } from 'react'
-import { formatAmount, pluralize, shortenId } from '../format.ts'
+import { describeUse, pluralize, shortenId } from '../format.ts'
 import { linkToFlow } from '../address.ts'
 import { useNow } from '../browser-clock.ts'
 import { nameSessionAgent, isActive, type SessionFact } from '../live/ledger.ts'
@@ -58,7 +58,7 @@ function Facts({ session }: { session: SessionFact }) {
           child of <SessionLink id={session.parent} />
         </li>
       )}
-      {session.tokens > 0 && <li>{formatAmount(session.tokens)} tokens</li>}
+      {session.tokensUsed > 0 && <li>{describeUse(session)}</li>}
       {session.buffered > 0 && (
         <li>
           <a href="#/inbox/mail">{pluralize(session.buffered, 'message')} to accept</a>

@@ -31,7 +31,7 @@ export function ConversationView({ id, at, back }: { id: string; at: number | nu
       {unknown ? (
         <Empty title="There is no such session.">
           <p>
-            The link is from another server, or the session was never made. <a href={back}>All sessions</a>
+            The link is cut, or from another server. <a href={back}>All sessions</a>
           </p>
         </Empty>
       ) : (

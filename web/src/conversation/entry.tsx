@@ -99,11 +99,12 @@ function Answered({ session, entry, acts }: { session: string; entry: HistoryEnt
 /** The steps are read when they are unfolded. */
 function PastSteps({ session, entry }: { session: string; entry: HistoryEntry }) {
   const [open, setOpen] = useState(false)
-  const names = [...new Set(entry.toolCalls)]
+  const uses = Map.groupBy(entry.toolCalls, (name) => name)
+  const names = [...uses].map(([name, { length }]) => (length === 1 ? name : `${name} ×${length}`))
   return (
     <details className="past-steps" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
-        {pluralize(names.length, 'tool')}: {names.join(', ')}
+        {pluralize(uses.size, 'tool')}: {names.join(', ')}
       </summary>
       {open && <ReadSteps session={session} turn={entry.turn} answer={entry.text} />}
     </details>

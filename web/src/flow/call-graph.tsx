@@ -3,6 +3,7 @@ import { formatAmount, pluralize } from '../format.ts'
 import { describeOutcome } from '../parts/badges.tsx'
 import { Name } from '../parts/names.tsx'
 import { TableHead } from '../parts/table-head.tsx'
+import { useNarrow } from '../parts/use-narrow.ts'
 import type { Bar, FlowPicture } from './flow-picture.ts'
 import { layoutLayers, type LaidNode } from './layout-layers.ts'
 
@@ -58,10 +59,16 @@ function addEdge(edges: Map<string, AgentEdge>, from: string, bar: Bar): void {
   edges.set(key, edge)
 }
 
-const box = { width: 168, height: 46, gapX: 84, gapY: 30 }
+/** Two boxes beside each other fit on a phone. */
+const boxes = {
+  wide: { width: 168, height: 46, gapX: 84, gapY: 30, nameMax: 18 },
+  narrow: { width: 130, height: 46, gapX: 44, gapY: 30, nameMax: 14 },
+}
+type Box = (typeof boxes)['wide']
 
 export function CallGraph({ picture, onPick }: { picture: FlowPicture; onPick: (id: string) => void }) {
   const { nodes, edges } = buildGraph(picture)
+  const box = boxes[useNarrow() ? 'narrow' : 'wide']
   const laid = layoutLayers(
     nodes.map(({ name }) => name),
     edges,
@@ -83,11 +90,12 @@ export function CallGraph({ picture, onPick }: { picture: FlowPicture; onPick: (
               edge={edge}
               from={laid.at.get(edge.from)}
               to={laid.at.get(edge.to)}
+              box={box}
               onPick={onPick}
             />
           ))}
           {nodes.map((node) => (
-            <NodeBox key={node.name} node={node} place={laid.at.get(node.name)} />
+            <NodeBox key={node.name} node={node} box={box} place={laid.at.get(node.name)} />
           ))}
         </svg>
       </div>
@@ -115,7 +123,7 @@ export const Arrows = () => (
   </defs>
 )
 
-function NodeBox({ node, place }: { node: AgentNode; place: LaidNode | undefined }) {
+function NodeBox({ node, box, place }: { node: AgentNode; box: Box; place: LaidNode | undefined }) {
   if (place === undefined) return null
   const note =
     node.turns === 0
@@ -128,7 +136,7 @@ function NodeBox({ node, place }: { node: AgentNode; place: LaidNode | undefined
     >
       <rect width={box.width} height={box.height} rx="6" />
       <text x="12" y="20" className="node-name">
-        {shortenName(node.name)}
+        {shortenName(node.name, box.nameMax)}
       </text>
       <text x="12" y="36" className="node-note">
         {note}
@@ -137,19 +145,20 @@ function NodeBox({ node, place }: { node: AgentNode; place: LaidNode | undefined
   )
 }
 
-const nameMax = 18
-export const shortenName = (name: string): string =>
-  name.length > nameMax ? `${name.slice(0, nameMax - 1)}…` : name
+export const shortenName = (name: string, charsMax: number): string =>
+  name.length > charsMax ? `${name.slice(0, charsMax - 1)}…` : name
 
 function EdgeLine({
   edge,
   from,
   to,
+  box,
   onPick,
 }: {
   edge: AgentEdge
   from: LaidNode | undefined
   to: LaidNode | undefined
+  box: Box
   onPick: (id: string) => void
 }) {
   if (from === undefined || to === undefined) return null
@@ -202,7 +211,7 @@ export function drawCurve(
 
 const EdgeTable = ({ edges, onPick }: { edges: readonly AgentEdge[]; onPick: (id: string) => void }) => (
   <div className="table-scroll">
-    <table className="table">
+    <table className="table edge-table">
       <caption className="unseen">Who called whom</caption>
       <TableHead columns={['Caller', 'Callee', 'Calls', 'How they ended']} numeric={['Calls']}>
         <th scope="col">

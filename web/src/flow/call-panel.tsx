@@ -1,7 +1,15 @@
 /** One turn of a flow in detail: what it was given, what it may do, how it went and what it said. */
 import type { ReactNode } from 'react'
 import type { Grant } from '../../../src/model/event.ts'
-import { formatAmount, formatBytes, formatDuration, formatDateTime } from '../format.ts'
+import { toUsd } from '../../../src/model/money.ts'
+import {
+  describeCost,
+  formatAmount,
+  formatBytes,
+  formatCost,
+  formatDuration,
+  formatDateTime,
+} from '../format.ts'
 import { useLive, useLiveTopic } from '../live/use-live.ts'
 import { OutcomeBadge } from '../parts/badges.tsx'
 import { CodeBlock } from '../parts/code-block.tsx'
@@ -119,6 +127,7 @@ function Facts({ bar, at }: { bar: Bar; at: number }) {
             : `${formatDuration(deadline - openedAt)} after it was opened`,
         ],
         ['Tokens', describeTokens(bar)],
+        bar.cost.usd !== 0 && ['Cost', describeCost(bar.cost)],
       ]}
     />
   )
@@ -171,7 +180,7 @@ function Partial({ bar, isPast }: { bar: Bar; isPast: boolean }) {
 }
 
 const AuthorityFacts = ({
-  grant: { path, depth, authority, tokensMax, maxIterations },
+  grant: { path, depth, authority, tokensMax, nanoUsdMax, maxIterations },
 }: {
   grant: Grant
 }) => (
@@ -181,11 +190,19 @@ const AuthorityFacts = ({
       ['Depth', depth],
       ['Tools', describeCeiling(authority.tools)],
       ['May call on', authority.nested ? 'yes' : 'no'],
-      ['Budget', tokensMax === null ? 'none' : `${tokensMax} tokens`],
+      ['Budget', describeBudget(tokensMax, nanoUsdMax)],
       ['Iterations', `at most ${maxIterations}`],
     ]}
   />
 )
+
+function describeBudget(tokensMax: number | null, nanoUsdMax: number | undefined): string {
+  const parts = [
+    ...(tokensMax === null ? [] : [`${tokensMax} tokens`]),
+    ...(nanoUsdMax === undefined ? [] : [formatCost(toUsd(nanoUsdMax))]),
+  ]
+  return parts.length === 0 ? 'none' : parts.join(', ')
+}
 
 function describeCeiling(tools: Grant['authority']['tools']): string {
   if (tools === null) return 'no ceiling: all that the agent has'

@@ -1,5 +1,7 @@
 /** A flow as it is drawn: a bar for each turn, and what happened in it. */
 import type { Event, EventOf, OpeningMessage, Outcome } from '../../../src/model/event.ts'
+import type { CostView } from '../../../src/wire/scalars.ts'
+import { noCost } from '../live/session-cost.ts'
 
 export type Segment = {
   kind: 'model' | 'tool' | 'call' | 'wait' | 'question'
@@ -27,6 +29,8 @@ export type Bar = {
   outcome: Outcome | null
   error: string | null
   tokens: number
+  /** Of its own requests, as far as they are steps. */
+  cost: CostView
   segments: Segment[]
   /** What the model said in its steps so far. */
   said: string[]
@@ -44,6 +48,8 @@ export type FlowPicture = {
   to: number
   tokens: number
   tokensMax: number | null
+  cost: CostView
+  nanoUsdMax: number | null
   open: number
 }
 
@@ -63,6 +69,7 @@ export const createBar = (id: string, event: Event, at: number): Bar => ({
   outcome: null,
   error: null,
   tokens: 0,
+  cost: noCost,
   segments: [],
   said: [],
   opened: null,

@@ -2,7 +2,16 @@
 import { useCallback, useMemo } from 'react'
 import type { StreamedEvent } from '../../../src/wire/log.ts'
 import { changeQuery, buildHref } from '../address.ts'
-import { formatAmount, formatTime, formatDuration, takeFirstLine, pluralize } from '../format.ts'
+import { toUsd } from '../../../src/model/money.ts'
+import {
+  describeCost,
+  formatAmount,
+  formatCost,
+  formatTime,
+  formatDuration,
+  takeFirstLine,
+  pluralize,
+} from '../format.ts'
 import { useNow } from '../browser-clock.ts'
 import { useKeys, moveFocus } from '../keys.ts'
 import { nameAgent } from '../live/ledger.ts'
@@ -30,7 +39,7 @@ export function FlowView({ id, query }: { id: string; query: URLSearchParams }) 
     return (
       <Empty title="There is no such flow.">
         <p>
-          The link is from another server. <a href={buildHref(['flows'])}>All flows</a>
+          The link is cut, or from another server. <a href={buildHref(['flows'])}>All flows</a>
         </p>
       </Empty>
     )
@@ -153,6 +162,12 @@ function FlowHead({ id, picture, at, isPast }: HeadProps) {
           {formatAmount(picture.tokens)} tokens
           {picture.tokensMax === null ? '' : ` of ${formatAmount(picture.tokensMax)}`}
         </li>
+        {(picture.cost.usd !== 0 || picture.nanoUsdMax !== null) && (
+          <li>
+            {describeCost(picture.cost)}
+            {picture.nanoUsdMax === null ? '' : `, at most ${formatCost(toUsd(picture.nanoUsdMax))}`}
+          </li>
+        )}
       </ul>
       {picture.tokensMax !== null && (
         <svg

@@ -1,5 +1,6 @@
 import type { StreamedEvent } from '../../../src/wire/log.ts'
 import type { Event, EventOf, EventType, OpeningMessage } from '../../../src/model/event.ts'
+import { addCost, noCost, sumCosts } from '../live/session-cost.ts'
 import { opensTurn } from '../../../src/model/opening.ts'
 import { createBar, type Bar, type FlowPicture, type Segment } from './flow-picture.ts'
 
@@ -10,7 +11,17 @@ export function foldFlow(
   named: (agent: string) => string = (agent) => agent,
 ): FlowPicture {
   const bars = new Map<string, Bar>()
-  const picture: FlowPicture = { bars, root: null, from: 0, to: 0, tokens: 0, tokensMax: null, open: 0 }
+  const picture: FlowPicture = {
+    bars,
+    root: null,
+    from: 0,
+    to: 0,
+    tokens: 0,
+    tokensMax: null,
+    cost: noCost,
+    nanoUsdMax: null,
+    open: 0,
+  }
   for (let index = 0; index < count; index += 1) {
     const streamed = events[index]
     if (streamed === undefined) break
@@ -20,6 +31,7 @@ export function foldFlow(
   }
   for (const bar of bars.values()) {
     picture.tokens += bar.tokens
+    picture.cost = sumCosts(picture.cost, bar.cost)
     cutSteps(bar)
     if (bar.endedAt === null) picture.open += 1
   }
@@ -58,6 +70,7 @@ function openMessage(
   if (picture.root !== null) return
   picture.root = bar
   picture.tokensMax = event.grant.tokensMax
+  picture.nanoUsdMax = event.grant.nanoUsdMax ?? null
 }
 
 function openCall(
@@ -146,7 +159,10 @@ const inner: Inner = {
 }
 
 function endStep(bar: Bar, event: EventOf<'step.ended'>, at: number): void {
-  if (event.usage !== null) bar.tokens += event.usage.input + event.usage.output
+  if (event.usage !== null) {
+    bar.tokens += event.usage.input + event.usage.output
+    bar.cost = addCost(bar.cost, event.usage)
+  }
   if (event.kind === 'move') return
   if (event.kind === 'tool') {
     const announced = bar.segments.findLast(

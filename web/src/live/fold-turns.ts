@@ -3,6 +3,7 @@ import { readRootEnd } from '../../../src/model/request-name.ts'
 import { ensureSession, nameAgent, type Ledger } from './ledger.ts'
 import type { Folds, Touch } from './moment.ts'
 import { ensureTurn } from './turn-facts.ts'
+import { countUsage } from './session-cost.ts'
 
 export const turnFolds: Folds = {
   'turn.started'(ledger, event, moment) {
@@ -48,7 +49,7 @@ export const turnFolds: Folds = {
       output: known.output + event.usage.output,
       estimated: known.estimated || event.usage.estimated,
     })
-    ensureSession(ledger, event.session, moment.at).tokens += event.usage.input + event.usage.output
+    countUsage(ledger, turn, event.usage, moment)
   },
   'question.asked'(ledger, event, { at }, touch) {
     const turn = event.turn === null ? undefined : ledger.turns.get(event.turn)

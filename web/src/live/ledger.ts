@@ -14,7 +14,6 @@ export type SessionFact = Omit<Session, 'status' | 'active' | 'id' | 'parent'> &
   waitsFor: Set<string>
   /** Every turn that the page knows. */
   turnIds: Set<string>
-  tokens: number
   turns: number
   forkedFrom: string | null
   /** Whether it was in a list of the server. */
@@ -199,7 +198,8 @@ export function ensureSession(ledger: Ledger, id: string, at: number): SessionFa
     liveTurns: new Set(),
     waitsFor: new Set(),
     turnIds: new Set(),
-    tokens: 0,
+    tokensUsed: 0,
+    cost: { usd: 0, planUsd: 0, unpricedTokens: 0 },
     turns: 0,
     forkedFrom: null,
     isListed: false,
@@ -218,7 +218,6 @@ export function takeSession(ledger: Ledger, listed: Session): SessionFact {
     liveTurns: known?.liveTurns ?? new Set(),
     waitsFor: known?.waitsFor ?? new Set(),
     turnIds: known?.turnIds ?? new Set(),
-    tokens: known?.tokens ?? 0,
     turns: known?.turns ?? 0,
     forkedFrom: known?.forkedFrom ?? null,
     isListed: true,

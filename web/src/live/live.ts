@@ -135,6 +135,8 @@ class PageStore implements Live {
   }
 
   #opened(after: number): void {
+    // What the server did not give when the page was opened is read when it is back.
+    if (this.#loaded.problem !== null) return location.reload()
     if (this.#began && after < this.#lastSeq) return location.reload() // L3
     if (!this.#began) {
       this.#began = true

@@ -1,6 +1,6 @@
 /** Bars, ranges, columns and points in plain SVG, each with a table of its numbers for screen readers. */
 import type { ReactNode } from 'react'
-import { formatAmount } from '../format.ts'
+import { formatAmount, shortenPath } from '../format.ts'
 import { TableHead } from '../parts/table-head.tsx'
 
 export function Plot({
@@ -54,15 +54,19 @@ export type BarRow = {
   note: string
 }
 
-/** One bar for each name, divided into parts. */
-export function Bars({ rows }: { rows: readonly BarRow[] }) {
-  const whole = Math.max(1, ...rows.map(({ parts }) => parts.reduce((sum, { size }) => sum + size, 0)))
+/** Of a directory and of a provider's model the end tells it from others; the whole name is in the title. */
+const shortenName = (name: string): string =>
+  name.startsWith('/') ? shortenPath(name) : name.slice(name.lastIndexOf('/') + 1)
+
+/** One bar for each name, divided into parts. The longest is as long as there is room, and at least `full`. */
+export function Bars({ rows, full = 1 }: { rows: readonly BarRow[]; full?: number }) {
+  const whole = Math.max(full, ...rows.map(({ parts }) => parts.reduce((sum, { size }) => sum + size, 0)))
   return (
     <div className="bars" aria-hidden="true">
       {rows.map(({ name, parts, note }) => (
         <div className="bar-row" key={name}>
-          <span className="bar-name">
-            <bdi>{name}</bdi>
+          <span className="bar-name" title={name}>
+            <bdi>{shortenName(name)}</bdi>
           </span>
           <svg>
             {parts.map((part, index) => (
@@ -102,8 +106,8 @@ export function Ranges({
     <div className="bars" aria-hidden="true">
       {rows.map(({ name, from, to, max, note }) => (
         <div className="bar-row" key={name}>
-          <span className="bar-name">
-            <bdi>{name}</bdi>
+          <span className="bar-name" title={name}>
+            <bdi>{shortenName(name)}</bdi>
           </span>
           <svg>
             {ticks.map(({ at }) => (

@@ -42,7 +42,7 @@ export function OutcomeBadge({ outcome, waiting = false, asking = false }: Outco
 const activityWords: Record<Activity, { word: string; tone: Tone }> = {
   idle: { word: 'idle', tone: 'rest' },
   working: { word: 'working', tone: 'live' },
-  error: { word: 'error', tone: 'bad' },
+  error: { word: 'failed', tone: 'bad' },
   waiting: { word: 'waiting', tone: 'rest' },
   queued: { word: 'queued', tone: 'rest' },
   asking: { word: 'asks you', tone: 'warn' },

@@ -17,7 +17,8 @@ export function SessionFilters({ filter, shown, onNew }: Props) {
         type="search"
         data-search
         aria-label="Search sessions"
-        placeholder="Search: title, agent, directory, id"
+        placeholder="Search"
+        title="By title, agent, directory or id"
         value={filter.text}
         onChange={(event) => changeQuery({ q: event.target.value })}
         onKeyDown={(event) => {

@@ -1,6 +1,6 @@
 /** One session in the tree. It redraws only for its own changes, so that fifty can stream at once. */
 import { memo } from 'react'
-import { formatAge, formatAmount, shortenPath, takeFirstLine } from '../format.ts'
+import { describeUse, formatAge, formatAmount, formatCost, shortenPath, takeFirstLine } from '../format.ts'
 import { goToSession, linkToSession } from '../address.ts'
 import { useNow } from '../browser-clock.ts'
 import { nameSessionAgent, type Ledger, type SessionFact } from '../live/ledger.ts'
@@ -73,8 +73,11 @@ export const SessionRow = memo(function SessionRow({
       <div role="gridcell" className="number">
         {session.buffered > 0 ? <strong>{session.buffered}</strong> : ''}
       </div>
-      <div role="gridcell" className="number">
-        {session.tokens === 0 ? '' : formatAmount(session.tokens)}
+      <div role="gridcell" className="number" title={describeUse(session)}>
+        {session.tokensUsed === 0 ? '' : formatAmount(session.tokensUsed)}
+        {session.cost.usd !== null && session.cost.usd > 0 && (
+          <span className="tree-cost">{formatCost(session.cost.usd)}</span>
+        )}
       </div>
       <div role="gridcell" className="number">
         <Age at={session.updatedAt} />

@@ -95,7 +95,7 @@ function fits(
 const activityStepMs = 10_000
 const rank = (session: SessionFact, sort: TreeFilter['sort']): number =>
   sort === 'tokens'
-    ? session.tokens
+    ? session.tokensUsed
     : sort === 'created'
       ? session.createdAt
       : Math.floor(session.updatedAt / activityStepMs)

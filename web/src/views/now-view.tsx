@@ -3,7 +3,7 @@ import { useState } from 'react'
 import type { FlowSummary } from '../../../src/wire/flows.ts'
 import { buildHref, linkToFlow } from '../address.ts'
 import { now as readNow, startOfDay, useNow } from '../browser-clock.ts'
-import { formatAge, formatAmount, formatDuration, pluralize, shortenPath } from '../format.ts'
+import { describeUse, formatAge, formatDuration, pluralize, shortenPath } from '../format.ts'
 import { useLiveTopic } from '../live/use-live.ts'
 import { askToNotify, mayAskToNotify } from '../needs/attention.ts'
 import { NeedList } from '../needs/need-list.tsx'
@@ -90,7 +90,7 @@ function FlowCard({ flow }: { flow: FlowSummary }) {
           <bdi>{flow.title === '' ? flow.flow : flow.title}</bdi>
         </a>
         <span className="hint">
-          {formatDuration(took)} · {formatAmount(flow.tokensUsed)} tokens · {formatAge(now - flow.openedAt)}
+          {formatDuration(took)} · {describeUse(flow) || '0 tokens'} · {formatAge(now - flow.openedAt)}
         </span>
       </p>
       <p className="hint">
@@ -125,11 +125,12 @@ function Today() {
     live.client.numbers({ since }, { signal }),
   )
   if (value === null) return null
-  const used = value.tokens.input + value.tokens.output
+  const tokensUsed = value.tokens.input + value.tokens.output
+  const used = describeUse({ tokensUsed, cost: value.tokens.cost })
   return (
     <a className="today" href={buildHref(['numbers'])}>
-      Today: {pluralize(value.requests, 'request')}, {pluralize(value.calls, 'call')}, {formatAmount(used)}{' '}
-      tokens
+      Today: {pluralize(value.requests, 'request')}, {pluralize(value.calls, 'call')},{' '}
+      {used === '' ? '0 tokens' : used}
     </a>
   )
 }

@@ -6,6 +6,7 @@ import { formatAmount, formatCost, formatDateTime } from '../format.ts'
 import { useNow } from '../browser-clock.ts'
 import { nameAgent } from '../live/ledger.ts'
 import { useLiveTopic } from '../live/use-live.ts'
+import { AgentLimits } from '../numbers/agent-limits.tsx'
 import { collectContextPoints, type ContextPoint } from '../numbers/context-points.ts'
 import {
   Context,
@@ -100,6 +101,13 @@ export function NumbersView({ query }: { query: URLSearchParams }) {
 const calculatePercent = ({ upTo, end }: Numbers): number =>
   Math.floor((Number(upTo) / Math.max(1, Number(end))) * 100)
 
+/** What the number beside it leaves out, and what of it nobody was billed for. */
+function nameCost({ usd, planUsd, unpricedTokens }: Numbers['tokens']['cost']): string {
+  if (usd === null) return 'Cost'
+  const plan = planUsd === 0 ? '' : planUsd === usd ? ', on a plan' : ', part on a plan'
+  return `Cost${plan}${unpricedTokens > 0 ? ', part unpriced' : ''}`
+}
+
 function AllNumbers({ numbers, points }: { numbers: Numbers; points: readonly ContextPoint[] }) {
   const { tokens, context, agents } = numbers
   const done = agents.reduce((sum, { outcomes }) => sum + (outcomes.completed ?? 0), 0)
@@ -113,7 +121,7 @@ function AllNumbers({ numbers, points }: { numbers: Numbers; points: readonly Co
     ['Calls', formatAmount(numbers.calls)],
     ['Completed', ended === 0 ? '–' : `${Math.round((done / ended) * 100)} %`],
     [`Tokens${tokens.estimated ? ', part estimated' : ''}`, formatAmount(tokens.input + tokens.output)],
-    [`Cost${tokens.cost.unpricedTokens > 0 ? ', part unpriced' : ''}`, formatCost(tokens.cost.usd)],
+    [nameCost(tokens.cost), formatCost(tokens.cost.usd)],
     ['Context per call', context.calls === 0 ? '–' : formatAmount(context.passed / context.calls)],
   ]
   return (
@@ -134,6 +142,7 @@ function AllNumbers({ numbers, points }: { numbers: Numbers; points: readonly Co
         <Costs title="Cost by model" by={numbers.models} />
         <Costs title="Cost by project" by={numbers.projects} />
         <Costs title="Cost by day (UTC)" by={numbers.days} />
+        <AgentLimits version={numbers.end} />
         <Latencies numbers={numbers} />
         <Context context={context} points={points} />
         <OverTime numbers={numbers} />

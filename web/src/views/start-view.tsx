@@ -61,10 +61,10 @@ export function StartView({ query }: { query: URLSearchParams }) {
         Agents call each other, write to each other, and wait for each other. Everything they do is in one
         log, and this page shows it as it happens.
       </p>
-      <p>
+      <p className="start-demo">
         <button type="button" className="primary big" disabled={busy} onClick={() => void demo()}>
           {busy ? 'Starting…' : 'Run the demo'}
-        </button>{' '}
+        </button>
         <span className="hint">Three agents, offline, about 15 seconds. No API key needed.</span>
       </p>
       {problem !== null && <Problem what="The demo did not start." error={problem} />}
@@ -111,6 +111,8 @@ function AgentList({ onPick }: { onPick: (agent: string) => void }) {
             {agent.description !== '' && ' · '}
             {agent.model ?? agent.driver}
             {agent.allowSubAgentCalls && ' · may call others'}
+            {agent.status === 'unavailable' && ' · unavailable'}
+            {agent.limit !== undefined && ` · ${agent.limit}`}
           </span>
         </li>
       ))}

@@ -78,7 +78,7 @@ const NobodyWaits = ({ questions }: { questions: number }) => (
 
 const WaitTable = ({ edges, now }: { edges: readonly WaitEdge[]; now: number }) => (
   <div className="table-scroll">
-    <table className="table">
+    <table className="table waits-table">
       <caption className="unseen">Who waits for whom</caption>
       <TableHead
         columns={['Waits', 'For', 'By', 'Since', 'At most for']}

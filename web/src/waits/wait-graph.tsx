@@ -1,12 +1,20 @@
 import type { WaitEdge } from '../../../src/wire/log.ts'
-import { formatDuration, shortenId } from '../format.ts'
+import { formatAge, formatDuration, shortenId } from '../format.ts'
 import { Arrows, drawCurve, shortenName } from '../flow/call-graph.tsx'
 import { layoutLayers, type LaidNode } from '../flow/layout-layers.ts'
 import { nameAgent } from '../live/ledger.ts'
 import { useLive } from '../live/use-live.ts'
+import { useNarrow } from '../parts/use-narrow.ts'
 import type { End } from './wait-ends.ts'
 
-const box = { width: 172, height: 44, gapX: 92, gapY: 18 }
+/** Two boxes beside each other fit on a phone. */
+const boxes = {
+  wide: { width: 172, height: 44, gapX: 106, gapY: 18, nameMax: 18 },
+  narrow: { width: 112, height: 44, gapX: 80, gapY: 18, nameMax: 11 },
+}
+type Box = (typeof boxes)['wide']
+/** What a label on an arrow takes for each of its characters, and around them. */
+const [charWidth, around] = [6, 10]
 
 export function WaitGraph({
   edges,
@@ -18,6 +26,8 @@ export function WaitGraph({
   now: number
 }) {
   const { ledger } = useLive()
+  const isNarrow = useNarrow()
+  const box = boxes[isNarrow ? 'narrow' : 'wide']
   const agents = new Map<string, string>()
   for (const { waiter, waiterAgent, target, targetAgent } of edges)
     agents.set(waiter, nameAgent(ledger, waiterAgent)).set(target, nameAgent(ledger, targetAgent))
@@ -41,7 +51,8 @@ export function WaitGraph({
             key={index}
             from={laid.at.get(edge.waiter)}
             to={laid.at.get(edge.target)}
-            label={edge.since === 0 ? null : formatDuration(now - edge.since)}
+            box={box}
+            label={edge.since === 0 ? null : (isNarrow ? formatAge : formatDuration)(now - edge.since)}
           />
         ))}
         {[...agents].map(([session, agent]) => (
@@ -49,6 +60,7 @@ export function WaitGraph({
             key={session}
             session={session}
             agent={agent}
+            box={box}
             place={laid.at.get(session)}
             look={looks[reasons.get(session) ?? 'waits']}
           />
@@ -61,20 +73,23 @@ export function WaitGraph({
 function WaitLine({
   from,
   to,
+  box,
   label,
 }: {
   from: LaidNode | undefined
   to: LaidNode | undefined
+  box: Box
   label: string | null
 }) {
   if (from === undefined || to === undefined) return null
   const { path, x, y } = drawCurve(from, to, box)
+  const width = (label ?? '').length * charWidth + around
   return (
     <g className="edge edge-wait">
       <path d={path} markerEnd="url(#arrow-rest)" />
       {label !== null && (
         <>
-          <rect x={x - 26} y={y - 9} width="52" height="18" rx="9" />
+          <rect x={x - width / 2} y={y - 9} width={width} height="18" rx="9" />
           <text x={x} y={y + 4} textAnchor="middle">
             {label}
           </text>
@@ -95,11 +110,13 @@ const looks: Record<End['why'] | 'waits', Look> = {
 function SessionBox({
   session,
   agent,
+  box,
   place,
   look,
 }: {
   session: string
   agent: string
+  box: Box
   place: LaidNode | undefined
   look: Look
 }) {
@@ -108,11 +125,10 @@ function SessionBox({
     <g transform={`translate(${place.x} ${place.y})`} className={`node ${look.className}`}>
       <rect width={box.width} height={box.height} rx="6" />
       <text x="12" y="19" className="node-name">
-        {shortenName(agent)}
+        {shortenName(agent, box.nameMax)}
       </text>
       <text x="12" y="34" className="node-note">
-        {shortenId(session)}
-        {look.note}
+        {box === boxes.wide ? `${shortenId(session)}${look.note}` : look.note.replace(' · ', '')}
       </text>
     </g>
   )
