@@ -8,6 +8,7 @@ import type { NodeId, TurnId } from '../src/model/id.ts'
 import type { RuntimePorts } from '../src/runtime/sessions/runtime.ts'
 import type { Due, EntryPage, Key, Tx } from '../src/runtime/kernel/store-port.ts'
 import type { SqliteStore } from '../src/store/sqlite.ts'
+import type { findBar, knowsLog } from '../src/store/postgres/formats.ts'
 import type { Plan } from './plan.ts'
 
 export type Bug = {
@@ -36,4 +37,7 @@ export type Bug = {
   /** Called once, before anything is written. */
   opened?(store: SqliteStore): void
   ports?(ports: RuntimePorts): RuntimePorts
+  /** What is asked about nodes of two versions. */
+  findBar?: typeof findBar
+  knowsLog?: typeof knowsLog
 }

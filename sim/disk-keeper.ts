@@ -1,6 +1,7 @@
 /** The disk of a world and the store on it: breaks the disk, and brings both back. */
 import { sqliteStore, type SqliteStore } from '../src/store/sqlite.ts'
 import { Disk } from './disk.ts'
+import { takeDatabase } from './kept-databases.ts'
 import type { Host } from './host.ts'
 import type { Fault, Plan } from './plan.ts'
 import { mix } from './random.ts'
@@ -23,13 +24,16 @@ export class DiskKeeper {
   readonly #box: StoreBox
   readonly #machine: Machine
 
-  constructor(plan: Plan, machine: Machine, now: () => number) {
+  constructor(plan: Plan, machine: Machine, now: () => number, isPlain: boolean) {
     this.#machine = machine
     const onDisk = plan.faults.some(({ kind }) => kind === 'disk')
     this.disk = onDisk ? new Disk((below) => mix(plan.seed, 'torn', below) % below) : null
+    // A planted bug may change more than tables.
+    const memory =
+      this.disk === null && isPlain ? takeDatabase(plan.overlap ? 'watched' : 'plain') : ':memory:'
     this.#box = new StoreBox(() =>
       sqliteStore({
-        directory: this.disk?.directory ?? ':memory:',
+        directory: this.disk?.directory ?? memory,
         now,
         elapsed: () => machine.scheduler.now,
       }),

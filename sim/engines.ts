@@ -1,7 +1,9 @@
 /** `npm run sim:engines`: the same simulated plans on SQLite and on PostgreSQL, transaction by transaction. */
 import { parseArgs } from 'node:util'
+import { StoreUnavailable } from '../src/runtime/kernel/store-health.ts'
+import { LinkFault } from '../src/store/postgres/link.ts'
 import { startPostgres } from '../test/kits/postgres.ts'
-import { compareEngines } from './on-postgres.ts'
+import { compareEngines, type Compared } from './on-postgres.ts'
 import { startProgress } from './progress.ts'
 
 const seedsDefault = 200
@@ -23,6 +25,23 @@ const { values } = parseArgs({
   },
 })
 
+const triesMax = 5
+const isLost = (fault: unknown): boolean =>
+  fault instanceof StoreUnavailable ||
+  fault instanceof LinkFault ||
+  (fault instanceof Error && fault.cause instanceof LinkFault)
+
+/** A process that got no time for seconds loses its connection: that says nothing about a plan, which is repeated. */
+async function compareOften(seed: number, url: string): Promise<Compared> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await compareEngines(seed, url)
+    } catch (fault) {
+      if (!isLost(fault) || tries === triesMax) throw fault
+    }
+  }
+}
+
 async function main(): Promise<void> {
   const [seeds, from] = [Number(values.seeds), Number(values.from)]
   const postgres = await startPostgres()
@@ -31,7 +50,7 @@ async function main(): Promise<void> {
   const progress = startProgress(seeds, 'plans')
   try {
     for (let seed = from; seed < from + seeds; seed += 1) {
-      const { difference, ...counts } = await compareEngines(seed, postgres.url)
+      const { difference, ...counts } = await compareOften(seed, postgres.url)
       for (const name of ['works', 'facts', 'events'] as const) sums[name] += counts[name]
       progress.show(seed - from + 1, `${sums.works} transactions`)
       if (difference === null) continue

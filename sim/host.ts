@@ -36,6 +36,10 @@ export class Host {
   frozen = false
   /** Since when nothing was wrong here. */
   wellSince = Infinity
+  /** Which format of the log its program knows. */
+  format = 1
+  /** Its program may not start, or no longer decide. */
+  #isBarred = false
   failing: { left: number; how: 'failed' | 'unknown' } = { left: 0, how: 'failed' }
   readonly #windows = new Set<Window>()
   #held: (() => void)[] = []
@@ -43,8 +47,11 @@ export class Host {
   #draws = 0
   /** How far its own clock is ahead of the store's. */
   skewMs: number
-  /** What it knows of that, from answers of the store; where all share one clock, there is nothing to know. */
-  #offsetMs = 0
+  /**
+   * What each life knew of that, from answers of the store; where all share one clock, there is nothing to know.
+   * What a life that is over had sent before may still be decided, with what it knew.
+   */
+  readonly #offsetsMs: number[] = []
   readonly #hasOwnClock: boolean
 
   constructor(
@@ -92,12 +99,13 @@ export class Host {
     if (!this.#hasOwnClock || storeTime === null) return
     const received = this.#readClock()
     const sent = received - (this.#scheduler.now - sentAt)
-    this.#offsetMs = adjustOffset(this.#offsetMs, { at: storeTime, sent, received })
+    const known = this.#offsetsMs[this.life] ?? 0
+    this.#offsetsMs[this.life] = adjustOffset(known, { at: storeTime, sent, received })
   }
 
   clock(life: number): Clock {
     return {
-      now: () => this.#readClock() + this.#offsetMs,
+      now: () => this.#readClock() + (this.#offsetsMs[life] ?? 0),
       elapsed: () => this.#scheduler.now,
       sleep: (ms, signal) =>
         new Promise((resolve, reject) => {
@@ -117,14 +125,20 @@ export class Host {
     }
   }
 
+  /** Until its next start it is of no use. */
+  bar(): void {
+    this.#isBarred = true
+    this.markUnwell()
+  }
+
   crash(): void {
     this.life += 1
+    this.#isBarred = false
     this.up = false
     this.frozen = false
     this.#held = []
     this.wellSince = Infinity
     this.failing.left = 0
-    this.#offsetMs = 0
   }
 
   freeze(): void {
@@ -159,7 +173,7 @@ export class Host {
 
   markUnwell = (): void => void (this.wellSince = Infinity)
   recover = (): void => {
-    if (this.up && !this.frozen && this.#windows.size === 0 && this.failing.left === 0)
+    if (this.up && !this.#isBarred && !this.frozen && this.#windows.size === 0 && this.failing.left === 0)
       this.wellSince = this.#scheduler.now
   }
 }

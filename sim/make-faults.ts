@@ -1,6 +1,6 @@
 /** The faults of a plan. */
 import type { Fault } from './plan.ts'
-import type { Random } from './random.ts'
+import { mix, Random } from './random.ts'
 
 export function makeFaults(random: Random, horizonMs: number): Fault[] {
   const faults: Fault[] = []
@@ -66,4 +66,27 @@ export function makeFaults(random: Random, horizonMs: number): Fault[] {
     byMs: (random.chance(50) ? 1 : -1) * (500 + random.below(15_000)),
   }))
   return faults
+}
+
+const upgradeMs = 9000
+
+/**
+ * In some plans every node is replaced by one of a newer version, one after the other, and in a few of them one
+ * comes back in its old version. A disk and a clock of the store belong to one process, and so do versions.
+ */
+export function makeUpgrade(seed: number, nodes: number, others: readonly Fault[]): Fault[] {
+  if (nodes < 2 || mix(seed, 'upgrade', 0) % 4 !== 0) return []
+  if (others.some(({ kind }) => kind === 'disk' || kind === 'clock')) return []
+  const random = new Random(seed, 'upgrade')
+  const replace = (node: number, format: number): Fault => ({
+    kind: 'version',
+    at: random.below(upgradeMs),
+    node,
+    ms: 50 + random.below(1500),
+    how: random.pick(['crash', 'stop'] as const),
+    format,
+  })
+  const newer = Array.from({ length: nodes }, (_, node) => replace(node, 2))
+  const back = { ...replace(random.below(nodes), 1), at: upgradeMs }
+  return random.chance(30) ? [...newer, back] : newer
 }

@@ -5,7 +5,7 @@
 import { agentCount } from './agents.ts'
 import { addChain, addCrossing } from './make-crossing.ts'
 import { makeDesk } from './make-desk.ts'
-import { makeFaults } from './make-faults.ts'
+import { makeFaults, makeUpgrade } from './make-faults.ts'
 import type { Act, CallAct, Ending, MailAct, Plan, Root, Script } from './plan.ts'
 import { mix, Random } from './random.ts'
 
@@ -24,6 +24,7 @@ export function makePlan(seed: number): Plan {
   if (kind === 'mixed') addChain(random, roots, scripts)
   const faults = makeFaults(random, horizonMs)
   const nodes = 1 + random.below(4)
+  faults.push(...makeUpgrade(seed, nodes, faults))
   return {
     seed,
     kind,

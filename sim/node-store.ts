@@ -14,6 +14,7 @@ import { expectNamed } from './named-keys.ts'
 import { HeldKeys } from './overlap.ts'
 import type { Fact } from './record-works.ts'
 import type { Mark, Shared } from './shared.ts'
+import type { Program, Versions } from './versions.ts'
 import { watchTx } from './watched-tx.ts'
 
 type Attempt = 'whole' | 'failed' | 'unknown'
@@ -21,14 +22,14 @@ type Attempt = 'whole' | 'failed' | 'unknown'
 export class NodeStore implements Store {
   readonly #shared: Shared
   readonly #host: Host
-  readonly #life: number
   readonly #node: NodeId
+  readonly #program: Program
 
   constructor(shared: Shared, host: Host, node: NodeId) {
     this.#shared = shared
     this.#host = host
-    this.#life = host.life
     this.#node = node
+    this.#program = { node, host, life: host.life, format: host.format }
   }
 
   transact<T>(keys: readonly Key[], work: (tx: Tx) => Promise<T>): Promise<T> {
@@ -76,7 +77,7 @@ export class NodeStore implements Store {
       else
         scheduler.after(there, `there ${host.index}`, () => {
           // Half of what a dying node had sent is lost on the way.
-          if (host.life === this.#life || host.draw(2) === 0) go()
+          if (host.life === this.#program.life || host.draw(2) === 0) go()
         })
     })
     return this.#answer(acted, back, trip)
@@ -84,10 +85,10 @@ export class NodeStore implements Store {
 
   #answer<T>(acted: Promise<T>, back: number, trip: Trip): Promise<T> {
     const arrive = (run: () => void): void => {
-      if (back === 0) this.#host.enter(this.#life, run)
+      if (back === 0) this.#host.enter(this.#program.life, run)
       else
         this.#shared.scheduler.after(back, `back ${this.#host.index}`, () =>
-          this.#host.enter(this.#life, run),
+          this.#host.enter(this.#program.life, run),
         )
     }
     const give = (run: () => void): void =>
@@ -120,10 +121,14 @@ export class NodeStore implements Store {
             note?.()
           })
     let note: (() => void) | null = null
+    /** A work that runs again, since its texts had to be looked at first, has not happened before. */
+    let undo: (() => void) | null = null
     const value = await transact(async (tx) => {
       runs += 1
       if (mark !== null) mark.stale = true
       mark = null
+      undo?.()
+      this.#shared.versions?.decide(this.#program)
       const events: Event[] = []
       const facts: Fact[] = []
       const asked = expectNamed(recorder?.watch(tx, facts) ?? tx, this.#shared.fail)
@@ -138,7 +143,7 @@ export class NodeStore implements Store {
       const written = bug?.append === undefined ? events : bug.append(events, this.#node)
       const keys = [...held] as Key[]
       const done = { kind: 'work' as const, host: this.#host.index, now: tx.now, keys, facts }
-      note = () => recorder?.done.push({ ...done, events: written })
+      note = () => void (undo = recorder?.note({ ...done, events: written }) ?? null)
       // Where works overlap, what they write takes effect later.
       if (overlap === null || written.length === 0) note()
       if (written.length === 0) return result
@@ -164,6 +169,7 @@ export class NodeStore implements Store {
     this.#shared.rerun(runs - 1)
     bug?.committed?.(store)
     this.#acknowledged(mark)
+    if (mark !== null) this.#shared.versions?.wrote(this.#program)
     if (attempt === 'unknown') throw new InjectedFault('nobody knows whether the commit was made')
     return value
   }
@@ -190,6 +196,18 @@ export class NodeStore implements Store {
     return this.#host.window('cut') === undefined ? act() : this.#travel(act, false)
   }
 
+  /** Others run between its slices, and no time passes meanwhile. */
+  #readInSlices<T>(act: () => Promise<T>): Promise<T> {
+    const { scheduler } = this.#shared
+    return this.#read(() => {
+      scheduler.inflight += 1
+      return act().finally(() => (scheduler.inflight -= 1))
+    })
+  }
+
+  /** As a program does that opens its store. */
+  join = (versions: Versions): Promise<void> => this.#travel(async () => versions.join(this.#program), false)
+
   heartbeat: Store['heartbeat'] = (node, ttlMs) => {
     const attempt = this.#attempt()
     return this.#travel(async () => {
@@ -203,7 +221,8 @@ export class NodeStore implements Store {
   }
 
   async #beat(node: NodeId, ttlMs: number): Promise<void> {
-    const { overlap, store, recorder, scheduler } = this.#shared
+    const { overlap, store, recorder, scheduler, versions } = this.#shared
+    versions?.beat(this.#program, ttlMs)
     recorder?.done.push({ kind: 'beat', host: this.#host.index, now: scheduler.wall, node, ttlMs })
     if (overlap === null) await store.heartbeat(node, ttlMs)
     else await overlap.alone(() => store.heartbeat(node, ttlMs))
@@ -211,7 +230,7 @@ export class NodeStore implements Store {
 
   onHint(listener: (hints: readonly Hint[]) => void): () => void {
     return this.#shared.store.onHint((hints) => {
-      if (!this.#host.up || this.#host.life !== this.#life) return
+      if (!this.#host.up || this.#host.life !== this.#program.life) return
       this.#tell(
         listener,
         hints.map((hint) => this.#stripped(hint)),
@@ -235,7 +254,7 @@ export class NodeStore implements Store {
     if (how !== undefined) host.count(`hint.${how}`)
     if (how === 'lost') return
     const delay = host.draw(latencyMs + 1) + (how === 'late' ? 200 + host.draw(3000) : 0)
-    const tell = (): void => host.enter(this.#life, () => listener(hints))
+    const tell = (): void => host.enter(this.#program.life, () => listener(hints))
     scheduler.after(delay, `hint ${host.index}`, tell)
     if (how === 'doubled') scheduler.after(delay + host.draw(1500), `hint ${host.index}`, tell)
   }
@@ -251,7 +270,7 @@ export class NodeStore implements Store {
         : { ...page, events: page.events.filter((stored) => bug.read?.(stored) ?? true) }
     })
   due: Store['due'] = (now, limit, after) =>
-    this.#read(async () => {
+    this.#readInSlices(async () => {
       const due = await this.#shared.store.due(now, limit, after)
       return this.#shared.bug?.due?.(due) ?? due
     })

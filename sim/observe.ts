@@ -12,11 +12,11 @@ const isExpected = (fault: unknown): boolean =>
 
 export const observe = (checker: Checker, node: NodeId, counts: Map<string, number>): Observer => ({
   count: (what) => count(counts, what),
-  begins: (turn, signal) => checker.oracle.activations.begin(turn, node, signal),
+  begins: (turn, signal) => checker.oracle.beginTurn(turn, node, signal),
   asks: (turn, act, task) => checker.oracle.askCall(turn, { act, task }),
   result: (call, outcome, text) => checker.checkAnswered(call, outcome, text),
   thinks: (turn) => checker.note(checker.consult((oracle) => oracle.checkThinking(turn, node))),
-  thought: (turn, text, tokens, over) => checker.oracle.think(turn, text, tokens, over),
+  thought: (turn, text, tokens, over) => checker.oracle.think(turn, node, text, tokens, over),
   breaks(turn, tool, fault) {
     if (isExpected(fault)) return
     checker.fail(`O1: ${tool} of ${turn} was answered with a fault: ${describeFault(fault)}`)

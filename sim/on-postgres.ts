@@ -35,7 +35,9 @@ export async function compareEngines(seed: number, url: string): Promise<Compare
   }
   const stores: PostgresStore[] = []
   const link = await connect({ url })
+  const clear = (): Promise<unknown> => link.run(`drop schema if exists ${schema} cascade`)
   try {
+    await clear()
     for (let n = 0; n < plan.nodes; n += 1)
       stores.push(await postgresStore({ url, directory: ':memory:', schema, databaseTime: false, ...clocks }))
     const setNow = (at: number): void => void (now = at)
@@ -55,7 +57,7 @@ export async function compareEngines(seed: number, url: string): Promise<Compare
     return compared
   } finally {
     for (const store of stores) await store.close()
-    await link.run(`drop schema if exists ${schema} cascade`)
+    await clear()
     link.close()
   }
 }

@@ -5,6 +5,7 @@
  */
 import type { Event, EventOf } from '../src/model/event.ts'
 import { OwnDays } from './own-fold-days.ts'
+import { OwnSessionCosts } from './own-fold-sessions.ts'
 import { OwnMail } from './own-fold-mail.ts'
 import { OwnTurns } from './own-fold-turns.ts'
 
@@ -35,6 +36,7 @@ export class OwnFold {
   readonly #turns = new OwnTurns()
   readonly #mail = new OwnMail()
   readonly #days = new OwnDays()
+  readonly #costs = new OwnSessionCosts()
   readonly #timelines: Rows = new Map()
   readonly #agents: Rows = new Map()
   readonly #refused: Rows = new Map()
@@ -57,6 +59,7 @@ export class OwnFold {
       this.#timelines.set(joinKey(event.session, seq), { session: event.session, seq })
       this.#turns.take(event, place, events)
       this.#days.take(event, place)
+      this.#costs.take(event)
       this.#mail.take(event, place, {
         turn: (id) => this.#turns.find(id),
         isEphemeral: (id) => this.#sessions.get(id)?.created.kind === 'ephemeral',
@@ -244,6 +247,7 @@ export class OwnFold {
       ['agents', this.#agents],
       ['turns', this.#turns.render((turn) => this.#days.countSteps(turn))],
       ['spent_days', this.#days.render()],
+      ['spent_sessions', this.#costs.render()],
       ['messages', this.#mail.renderMessages()],
       ['inboxes', this.#mail.renderInboxes()],
       ['refused', this.#refused],

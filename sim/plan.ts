@@ -95,6 +95,15 @@ export const Fault = z.discriminatedUnion('kind', [
     ms,
     how: z.enum(['full', 'kept', 'lost', 'torn']),
   }),
+  /** Stopped or killed, and started again with a program that knows this format of the log. */
+  z.strictObject({
+    kind: z.literal('version'),
+    at: ms,
+    node: z.number().int(),
+    ms,
+    how: z.enum(['crash', 'stop']),
+    format: z.number().int(),
+  }),
   z.strictObject({
     kind: z.literal('hints'),
     at: ms,

@@ -10,6 +10,7 @@ import type { Bug } from './bug.ts'
 import { keyBugs } from './planted-key-bugs.ts'
 import { queueBugs } from './planted-queue-bugs.ts'
 import { storeBugs } from './planted-store-bugs.ts'
+import { versionBugs } from './planted-version-bugs.ts'
 
 type Target = NonNullable<OpenFacts['target']>
 
@@ -287,4 +288,5 @@ export const plantedBugs: readonly (() => Bug)[] = [
   ...keyBugs,
   ...queueBugs,
   ...storeBugs,
+  ...versionBugs,
 ]

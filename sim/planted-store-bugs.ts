@@ -26,6 +26,12 @@ export const storeBugs: readonly (() => Bug)[] = [
     ...lagging(),
   }),
   () => ({
+    name: 'unwritten-answers',
+    law: 'O3',
+    says: 'an answer is kept in memory until something else of its turn is recorded',
+    append: (events) => (events.every(({ type }) => type === 'step.ended') ? [] : [...events]),
+  }),
+  () => ({
     name: 'view-only',
     law: 'R10',
     says: 'a view is changed without an event',

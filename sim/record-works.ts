@@ -37,6 +37,15 @@ export class Recorder {
     this.after = readLog(db)
   }
 
+  /** Returns how to take it back. */
+  note(one: Work | Beat): () => void {
+    this.done.push(one)
+    return () => {
+      const at = this.done.lastIndexOf(one)
+      if (at >= 0) this.done.splice(at, 1)
+    }
+  }
+
   /** The same transaction, whose facts are noted. */
   watch(tx: Tx, facts: Fact[]): Tx {
     const noted: Record<string, unknown> = { ...tx }

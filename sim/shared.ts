@@ -7,6 +7,7 @@ import type { Disk } from './disk.ts'
 import type { Overlap } from './overlap.ts'
 import type { Recorder } from './record-works.ts'
 import type { Scheduler } from './scheduler.ts'
+import type { Versions } from './versions.ts'
 
 /** A transaction that has written, in the order of the log; `seen` once the checker has found it there. */
 export type Mark = { node: NodeId; stale: boolean; seen: boolean }
@@ -17,6 +18,8 @@ export type Shared = {
   overlap: Overlap | null
   /** Null where the store is in memory. */
   disk: Disk | null
+  /** Null where all nodes are of one version. */
+  versions: Versions | null
   scheduler: Scheduler
   marks: Mark[]
   /** Whose commit an event came from: a hint carries the event only to that node. */

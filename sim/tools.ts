@@ -27,8 +27,8 @@ const makeNote = (write: Write, clock: Clock): Tool => ({
   },
 })
 
-export const makeTools = (write: Write, clock: Clock): readonly Tool[] => [
-  makeNote(write, clock),
+/** They keep nothing, so all nodes have the same. */
+const ready: readonly Tool[] = [
   sendMessage,
   buffer,
   subAgentTool(countWords),
@@ -36,3 +36,5 @@ export const makeTools = (write: Write, clock: Clock): readonly Tool[] => [
   subagentTool(countWords, ['note']),
   waitForCallTool(countWords),
 ]
+
+export const makeTools = (write: Write, clock: Clock): readonly Tool[] => [makeNote(write, clock), ...ready]

@@ -50,6 +50,10 @@ export const faultNames = [
   'hint.lost',
   'hint.late',
   'hint.doubled',
+  'version.upgraded',
+  'version.too_early',
+  'version.too_old',
+  'version.left_behind',
   'driver.slow',
   'driver.hang',
   'driver.deaf',
@@ -76,6 +80,15 @@ export const faultNames = [
   'mail.again',
 ] as const
 
+export type SavedTotals = {
+  /** Of seeds that failed. */
+  results: SeedResult[]
+  digests: [number, string][]
+  sums: number[]
+  outcomes: [string, number][]
+  counts: [string, number][]
+}
+
 export class Totals {
   seeds = 0
   calls = 0
@@ -97,6 +110,31 @@ export class Totals {
     for (const [name, times] of result.counts) count(this.counts, name, times)
     this.#digests.set(result.seed, result.digest)
     if (result.failure !== null) this.failures.push(result)
+  }
+
+  /** As one value, for a file. */
+  save(): SavedTotals {
+    return {
+      results: this.failures,
+      digests: [...this.#digests],
+      sums: [this.seeds, this.calls, this.events, this.simulatedMs, this.rerunsMax],
+      outcomes: [...this.outcomes],
+      counts: [...this.counts],
+    }
+  }
+
+  /** What others came to. */
+  addSaved({ results, digests, sums, outcomes, counts }: SavedTotals): void {
+    const [seeds = 0, calls = 0, events = 0, simulatedMs = 0, rerunsMax = 0] = sums
+    this.seeds += seeds
+    this.calls += calls
+    this.events += events
+    this.simulatedMs += simulatedMs
+    this.rerunsMax = Math.max(this.rerunsMax, rerunsMax)
+    for (const [name, times] of outcomes) count(this.outcomes, name, times)
+    for (const [name, times] of counts) count(this.counts, name, times)
+    for (const [seed, digest] of digests) this.#digests.set(seed, digest)
+    this.failures.push(...results)
   }
 
   /** One hash over the logs of all seeds, in their order. */

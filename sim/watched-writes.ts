@@ -30,7 +30,17 @@ const guards: Readonly<Record<string, (x: string) => string>> = {
 
 type Write = { table: string; keys: string[] }
 
-export function watchWrites(db: DatabaseSync) {
+type Watch = ReturnType<typeof startWatch>
+const watched = new WeakMap<DatabaseSync, Watch>()
+
+/** Once for each database. */
+export function watchWrites(db: DatabaseSync): Watch {
+  let watch = watched.get(db)
+  if (watch === undefined) watched.set(db, (watch = startWatch(db)))
+  return watch
+}
+
+function startWatch(db: DatabaseSync) {
   let writes: Write[] = []
   db.function('watch_write', { varargs: true }, (table, keys) => {
     writes.push({ table: String(table), keys: String(keys).split('\u0000') })

@@ -4,14 +4,13 @@ import { makePlan } from './make-plan.ts'
 import { play } from './play.ts'
 import { makeSeedResult, type SeedResult } from './totals.ts'
 
-export type Job = { kind: 'seeds'; from: number; count: number } | BugJob
+export type Job = { kind: 'seeds'; seeds: readonly number[] } | BugJob
 export type Reply = { kind: 'seeds'; results: SeedResult[] } | BugReply
 
 async function work(job: Job): Promise<Reply> {
   if (job.kind === 'bug') return tryBug(job)
   const results: SeedResult[] = []
-  for (let seed = job.from; seed < job.from + job.count; seed += 1)
-    results.push(makeSeedResult(seed, await play(makePlan(seed))))
+  for (const seed of job.seeds) results.push(makeSeedResult(seed, await play(makePlan(seed))))
   return { kind: 'seeds', results }
 }
 

@@ -35,6 +35,7 @@ import { observe } from './observe.ts'
 import type { Shared } from './shared.ts'
 import { summarise } from './summarise.ts'
 import { makeTools } from './tools.ts'
+import { replaceProgram, watchVersions } from './versions.ts'
 
 /** When the views are compared with the log, besides the end of a run. */
 const comparedAtMs = [1800, 4600]
@@ -78,18 +79,23 @@ export class World {
         for (const host of this.#hosts) this.#start(host)
       },
     }
-    this.#keeper = new DiskKeeper(plan, machine, () => this.#overlap?.now ?? this.scheduler.wall)
+    this.#keeper = new DiskKeeper(
+      plan,
+      machine,
+      () => this.#overlap?.now ?? this.scheduler.wall,
+      bug === null,
+    )
     this.store = this.#keeper.store
     this.#book = makeBook(this.store)
     count(this.counts, `nodes.${plan.nodes}`)
     this.checker = new Checker(this.store, this.#limits, this.scheduler, plan)
-    const { checker } = this
-    const { store, scheduler } = this
+    const { checker, store, scheduler } = this
     if (plan.overlap) this.#overlap = new Overlap({ store, scheduler, seed: plan.seed, fail: checker.fail })
     this.#shared = {
       store: this.store,
       overlap: this.#overlap,
       disk: this.#keeper.disk,
+      versions: watchVersions(plan, { now: () => scheduler.wall, fail: checker.fail, bug }),
       scheduler: this.scheduler,
       marks: checker.marks,
       writers: new WeakMap(),
@@ -170,8 +176,9 @@ export class World {
       (turn, input) => checker.note(checker.consult(({ effects }) => effects.happen(turn, input))),
       clock,
     )
+    const store = new NodeStore(this.#shared, host, `node_${name}-1`)
     const ports: RuntimePorts = {
-      store: new NodeStore(this.#shared, host, `node_${name}-1`),
+      store,
       lists: this.#shared.store.lists,
       clock,
       ids: makeIds(host, name, this.scheduler),
@@ -187,7 +194,9 @@ export class World {
       asks: this.#plan.kind === 'desk',
       report: (fault) => this.#reported(fault),
     }
-    void startNode(this.#shared.bug?.ports?.(ports) ?? ports).then(
+    const start = (): Promise<Node> => startNode(this.#shared.bug?.ports?.(ports) ?? ports)
+    const { versions } = this.#shared
+    void (versions === null ? start() : store.join(versions).then(start)).then(
       (node) => {
         if (host.life === life) this.#nodes.set(host.index, { node, desks: openNodeDesks(node, this.#book) })
       },
@@ -209,8 +218,9 @@ export class World {
     this.checker.fail(`fault: ${describeFault(fault)}`)
   }
 
-  #inject(fault: Fault): void {
-    const { host } = this.findNode(fault.node)
+  #inject(given: Fault): void {
+    const { host } = this.findNode(given.node)
+    const fault = replaceProgram(given, host)
     if (!host.up) return void (this.#faultsLeft -= 1)
     if (fault.kind === 'commit') {
       this.#faultsLeft -= 1

@@ -185,9 +185,11 @@ export function boundTokens(
   const max = parent.grant.tokensMax
   const wanted = ask.act.maxTokens
   if (max === null) return [wanted ?? null, wanted ?? null]
+  const isClient = ledger.sessions.get(parent.session)?.kind === 'external'
   const reserve = (used: number, needed: number): number => {
     const left = max - used - ledger.below(parent)
-    return Math.max(0, Math.min(left, wanted ?? Math.max(Math.ceil(left / 2), needed)))
+    const share = isClient ? left : Math.ceil(left / 2)
+    return Math.max(0, Math.min(left, wanted ?? Math.max(share, needed)))
   }
   return [reserve(Math.min(parent.used, spent), most), reserve(Math.max(parent.used, spent), least)]
 }

@@ -35,14 +35,17 @@ const takesInput = ({ ledger, queuedMax }: State, session: SessionId): string =>
 const say = ({ a, b }: DeskAct): string => writeTask(9, `desk ${a} ${b}`)
 const nameHired = (a: number, b: number): string => `agent_desk-${a % 3}-${b % 2}`
 
+/** Thrown away, or delivered to a turn that was cancelled before it began: it was never read. */
+export function isDeclined({ ledger, facts }: Pick<State, 'ledger' | 'facts'>, id: string): boolean {
+  const opened = facts.openedBy.get(id)
+  const turn = opened === undefined ? undefined : ledger.turns.get(opened)
+  return facts.declined.has(id) || (turn?.state === 'ended' && turn.epoch === 0)
+}
+
 /** What is with that id: nothing, a draft, what was made of it. */
 function findMail({ ledger, facts }: State, id: string): 'none' | 'draft' | 'declined' | 'waiting' | 'taken' {
   const letter = ledger.mail.get(id)
-  const opened = facts.openedBy.get(id)
-  const turn = opened === undefined ? undefined : ledger.turns.get(opened)
-  // Cancelled before it began, it was never read.
-  const isUnread = turn?.state === 'ended' && turn.epoch === 0
-  if (facts.declined.has(id) || isUnread) return 'declined'
+  if (isDeclined({ ledger, facts }, id)) return 'declined'
   if (letter !== undefined) return letter.state === 'waiting' ? 'waiting' : 'taken'
   return facts.drafts.has(id) ? 'draft' : 'none'
 }

@@ -7,6 +7,7 @@ import type { Broken, Ledger } from '../ledger.ts'
 import { mailId } from '../mail-work.ts'
 import type { MailAct } from '../plan.ts'
 import type { Facts } from './facts.ts'
+import { isDeclined } from './judge-desk.ts'
 
 type AcceptAct = Extract<MailAct, { do: 'accept' }>
 type SendAct = Extract<MailAct, { do: 'send' }>
@@ -72,8 +73,8 @@ export class MailAsks {
     const id = mailId(act.id)
     return () => {
       const letter = this.#ledger.mail.get(id)
-      const isDeclined = this.#facts.declined.has(id)
-      if (act.draft === true && isDeclined) return ['declined']
+      const state = { ledger: this.#ledger, facts: this.#facts }
+      if (act.draft === true && isDeclined(state, id)) return ['declined']
       if (letter !== undefined) return [act.draft === true ? 'released' : 'sent']
       if (this.#facts.deleted.has(session)) return ['session_unknown']
       return act.draft === true ? ['released'] : ['sent']

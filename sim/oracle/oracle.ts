@@ -76,9 +76,13 @@ export class Oracle {
     return this.asks.begin(`desk ${deed} ${a} ${b}`, () => judgeDesk(state, ask))
   }
 
+  beginTurn(turn: TurnId, node: NodeId, signal: AbortSignal): () => void {
+    this.#spending.begin(turn, node)
+    return this.activations.begin(turn, node, signal)
+  }
+
   checkThinking = (turn: TurnId, node: NodeId): Broken => this.#spending.checkBegun(this.ledger, turn, node)
-  think = (turn: TurnId, text: string, tokens: number, over: number): void =>
-    this.#spending.think(turn, text, tokens, over)
+  think = (...said: Parameters<Spending['think']>): void => this.#spending.think(...said)
   checkTold = (id: CallId | TurnId, outcome: string, text: string | null): Broken =>
     this.answers.checkTold(id, outcome, text)
 

@@ -1,6 +1,7 @@
 /**
  * O4: what a turn is charged is what its recorded steps used, nothing begins without a token left, and all of it
- * stays within the budget but for what a driver lied about.
+ * stays within the budget but for what a driver lied about. O3: a crash repeats one answer and the request that
+ * was under way, never more.
  */
 import type { EventOf } from '../../src/model/event.ts'
 import type { NodeId, TurnId } from '../../src/model/id.ts'
@@ -12,6 +13,9 @@ export const summaryTokens = 10
 export const summaryWords = 'a summary of'
 const summaryPattern = new RegExp(`^${summaryWords} \\d+$`)
 
+/** While a request is under way, the answer before it is being written. */
+const unwrittenMax = 1
+
 export class Spending {
   /** What drivers said they used, also where nobody recorded it, and by how much they went too far. */
   readonly #spent = new Map<TurnId, number>()
@@ -19,11 +23,16 @@ export class Spending {
   readonly #costs = new Map<string, number>()
   readonly #summaries = new Set<TurnId>()
   readonly #recorded = new Map<TurnId, number>()
+  /** Answers that the present activation of a turn has, and the log does not. */
+  readonly #unwritten = new Map<TurnId, { node: NodeId; texts: Set<string> }>()
 
   /** Before a request. What an activation does that has lost its turn is nobody's. */
   checkBegun(ledger: Ledger, turn: TurnId, node: NodeId): Broken {
     const known = ledger.turns.get(turn)
     if (known === undefined || known.state !== 'running' || known.node !== node) return null
+    const unwritten = this.#countUnwritten(turn, node)
+    if (unwritten > unwrittenMax)
+      return `O3: ${turn} begins a request, and a crash would repeat ${unwritten} answers before it`
     const max = known.grant.tokensMax
     if (max === null) return null
     const left = max - known.used - ledger.below(known)
@@ -31,9 +40,18 @@ export class Spending {
   }
 
   /** What a request took; `text` is what it said. */
-  think(turn: TurnId, text: string, tokens: number, over: number): void {
+  think(turn: TurnId, node: NodeId, text: string, tokens: number, over: number): void {
     this.#costs.set(text, tokens)
+    if (this.#unwritten.get(turn)?.node === node) this.#unwritten.get(turn)?.texts.add(text)
     this.#spend(turn, tokens, over)
+  }
+
+  /** What an earlier activation had not written is lost with it. */
+  begin = (turn: TurnId, node: NodeId): void => void this.#unwritten.set(turn, { node, texts: new Set() })
+
+  #countUnwritten(turn: TurnId, node: NodeId): number {
+    const known = this.#unwritten.get(turn)
+    return known?.node === node ? known.texts.size : 0
   }
 
   #spend(turn: TurnId, tokens: number, over: number): void {
@@ -57,6 +75,7 @@ export class Spending {
     const charged = usage === null ? 0 : usage.input + usage.output
     count(this.#recorded, turn, charged)
     const { text } = output as { text: string }
+    this.#unwritten.get(turn)?.texts.delete(text)
     const known = kind === 'model' ? this.#costs.get(text) : summaryPattern.test(text) ? summaryTokens : 0
     return known === charged
       ? null
