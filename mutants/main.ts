@@ -1,5 +1,5 @@
 /** `npm run mutants`: makes small mistakes in a copy of the code, and says which of them no test notices. */
-import { appendFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { startProgress } from '../sim/progress.ts'
@@ -22,6 +22,7 @@ const help = `npm run mutants -- [options]
   --list             what would run, without running it
   --record           writes what was noticed, and by which test, to mutants/noticed.json
   --out <file>       each verdict as a line of JSON, as it comes
+  --resume           with --out: what stands there already of those made by hand is not tried again
   --help             this text
 
 Mutants of src/model are made by a tool and run against the tests next to the rules. All others are entries in
@@ -39,6 +40,7 @@ const { values } = parseArgs({
     list: { type: 'boolean', default: false },
     record: { type: 'boolean', default: false },
     out: { type: 'string' },
+    resume: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 })
@@ -119,19 +121,33 @@ async function tryModel(files: ReadonlySet<string> | null): Promise<boolean> {
 
 /** A test that fails by itself would seem to notice everything. */
 async function findFailing(scratch: Scratch, chosen: readonly Mutation[]): Promise<string | null> {
-  return runTests(scratch, [...new Set(chosen.flatMap(({ tests }) => tests))])
+  const failure = await runTests(scratch, [...new Set(chosen.flatMap(({ tests }) => tests))])
+  return failure?.name ?? null
 }
+
+type VerdictLine = { file: string; says: string; killedBy: string | null; seconds: number }
+
+const readVerdicts = (file: string | undefined): VerdictLine[] =>
+  file === undefined || !existsSync(file)
+    ? []
+    : readFileSync(file, 'utf8')
+        .trim()
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line) => JSON.parse(line) as VerdictLine)
 
 async function run(scratch: Scratch, chosen: readonly Mutation[]): Promise<Verdict[]> {
   const endsAt = Date.now() + Number(values.within ?? Infinity) * 1000
   const verdicts: Verdict[] = []
   const progress = startProgress(chosen.length, 'mutations')
+  const known = readVerdicts(values.resume ? values.out : undefined)
   for (const mutation of chosen) {
     if (Date.now() >= endsAt) break
-    const verdict = await judge(scratch, mutation)
-    verdicts.push(verdict)
     const { says, file } = mutation
-    if (values.out !== undefined)
+    const earlier = known.find((line) => line.file === file && line.says === says)
+    const verdict = earlier === undefined ? await judge(scratch, mutation) : { ...earlier, mutation }
+    verdicts.push(verdict)
+    if (values.out !== undefined && earlier === undefined)
       appendFileSync(
         values.out,
         `${JSON.stringify({ file, says, killedBy: verdict.killedBy, seconds: verdict.seconds })}\n`,

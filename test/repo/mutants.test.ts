@@ -6,6 +6,7 @@ import { expect, test } from 'vitest'
 import { instrumentAll } from '../../mutants/model/plugin.ts'
 import { readReach } from '../../mutants/model/reach.ts'
 import { findProblem, findRoom, mutate, readMutations } from '../../mutants/mutation.ts'
+import { findFailure } from '../../mutants/judge.ts'
 import { readNoticed, recordNoticed, wasNoticed } from '../../mutants/noticed.ts'
 import { passes } from '../../mutants/score.ts'
 
@@ -86,4 +87,23 @@ test('what was noticed is on record with the test that did, and leaves it when i
 test('the record of what was noticed names mutations that there are', () => {
   const names = new Set(mutations.map(({ file, says }) => `${file}: ${says}`))
   expect(Object.keys(readNoticed(root).byHand).filter((name) => !names.has(name))).toEqual([])
+})
+
+test('a test that only ran out of time is not taken for one that failed', () => {
+  const report = (why: string) => ({
+    testResults: [
+      {
+        name: '/tmp/copy/src/store/a.test.ts',
+        message: '',
+        assertionResults: [
+          { status: 'passed', fullName: 'the first' },
+          { status: 'failed', fullName: 'the second', failureMessages: [why] },
+        ],
+      },
+    ],
+  })
+  const name = 'src/store/a.test.ts: the second'
+  expect(findFailure(report('Error: Test timed out in 60000ms.'))).toEqual({ name, isTimed: true })
+  expect(findFailure(report('AssertionError: expected 1 to be 2'))).toEqual({ name, isTimed: false })
+  expect(findFailure({ testResults: [] })).toBeNull()
 })
