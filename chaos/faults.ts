@@ -20,6 +20,8 @@ export type World = {
   disk: Disk | null
   /** When the database was there again after it had been away. */
   backAt: number[]
+  /** Which node a fault was done to, from when to when; the end is not there yet while it goes on. */
+  touched: { member: Member; from: number; to: number | null }[]
 }
 
 export type Fault = {
@@ -34,6 +36,22 @@ export type Fault = {
 const always = (): boolean => true
 const between = (random: Random, least: number, most: number): number => least + random.below(most - least)
 
+/** Draws the node that a fault is done to, and notes for how long. */
+async function touchOne(
+  { members, touched }: World,
+  random: Random,
+  hit: (member: Member) => Promise<unknown>,
+): Promise<void> {
+  const touch: World['touched'][number] = {
+    member: random.pick(members),
+    from: systemClock.elapsed(),
+    to: null,
+  }
+  touched.push(touch)
+  await hit(touch.member)
+  touch.to = systemClock.elapsed()
+}
+
 async function startAgain({ postgres, backAt }: World): Promise<void> {
   // After a kill it reads its log first; on a disk that was full it may need more than one try.
   for (let n = 0; n < 10 && !postgres.isUp(); n += 1) await postgres.start().catch(() => pause(200))
@@ -45,29 +63,29 @@ export const faults: readonly Fault[] = [
     name: 'node killed',
     about: 'node',
     isPossible: always,
-    async hit({ members }, random) {
-      const member = random.pick(members)
-      await member.kill()
-      await pause(between(random, 0, 2500))
-      await member.start()
-    },
+    hit: (world, random) =>
+      touchOne(world, random, async (member) => {
+        await member.kill()
+        await pause(between(random, 0, 2500))
+        await member.start()
+      }),
   },
   {
     name: 'node stopped in good order',
     about: 'node',
     isPossible: always,
-    async hit({ members }, random) {
-      const member = random.pick(members)
-      await member.terminate()
-      await pause(between(random, 0, 1000))
-      await member.start()
-    },
+    hit: (world, random) =>
+      touchOne(world, random, async (member) => {
+        await member.terminate()
+        await pause(between(random, 0, 1000))
+        await member.start()
+      }),
   },
   {
     name: 'node frozen',
     about: 'node',
     isPossible: always,
-    hit: ({ members }, random) => random.pick(members).freeze(between(random, 300, 3500)),
+    hit: (world, random) => touchOne(world, random, (member) => member.freeze(between(random, 300, 3500))),
   },
   {
     name: 'database restarted',
@@ -117,24 +135,24 @@ export const faults: readonly Fault[] = [
     name: 'connections cut',
     about: 'network',
     isPossible: always,
-    async hit({ members }, random) {
-      const { proxy } = random.pick(members)
-      for (let n = between(random, 1, 6); n > 0; n -= 1) {
-        proxy.cut()
-        await pause(between(random, 20, 300))
-      }
-    },
+    hit: (world, random) =>
+      touchOne(world, random, async ({ proxy }) => {
+        for (let n = between(random, 1, 6); n > 0; n -= 1) {
+          proxy.cut()
+          await pause(between(random, 20, 300))
+        }
+      }),
   },
   {
     name: 'connections delayed',
     about: 'network',
     isPossible: always,
-    async hit({ members }, random) {
-      const { proxy } = random.pick(members)
-      proxy.delay(between(random, 5, 120))
-      await pause(between(random, 500, 3000))
-      proxy.delay(0)
-    },
+    hit: (world, random) =>
+      touchOne(world, random, async ({ proxy }) => {
+        proxy.delay(between(random, 5, 120))
+        await pause(between(random, 500, 3000))
+        proxy.delay(0)
+      }),
   },
   {
     name: 'connections half-open',
@@ -149,12 +167,12 @@ export const faults: readonly Fault[] = [
     name: 'connections frozen',
     about: 'network',
     isPossible: always,
-    async hit({ members }, random) {
-      const { proxy } = random.pick(members)
-      proxy.freeze()
-      await pause(between(random, 200, 4000))
-      proxy.thaw()
-    },
+    hit: (world, random) =>
+      touchOne(world, random, async ({ proxy }) => {
+        proxy.freeze()
+        await pause(between(random, 200, 4000))
+        proxy.thaw()
+      }),
   },
   {
     name: 'answer to a commit lost',

@@ -36,6 +36,8 @@ export class History {
   seenTotal = 0
   /** From the return of the database to the next act that a node acknowledged. */
   readonly recoveredMs: number[] = []
+  /** The same where the machine had no time for anybody, or a fault was done to every node meanwhile. */
+  readonly recoveredBusyMs: number[] = []
 
   begin(kind: Act['kind'], key: string, about: string, text: string): Act {
     const act: Act = { kind, key, about, text, tries: 0, told: null }

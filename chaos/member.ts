@@ -11,9 +11,10 @@ import { tcpProxy, type Proxy } from '../test/kits/tcp-proxy.ts'
 import type { Said } from './scene.ts'
 
 const program = fileURLToPath(new URL('./node-process.ts', import.meta.url))
-const startMsMax = 60_000
+const startMsMax = 120_000
 const startsMax = 6
-const stopMsMax = 20_000
+/** Much more than it takes, also on a machine that has no time: who is deaf stays so. */
+const stopMsMax = 90_000
 
 export type Member = {
   readonly name: string
@@ -32,6 +33,13 @@ export type Member = {
   freeze(ms: number): Promise<void>
 }
 
+/** False where it takes longer. No timer is left that would keep the run itself from ending. */
+async function within(ms: number, done: Promise<boolean>): Promise<boolean> {
+  const over = new AbortController()
+  const late = pause(ms, over.signal).then(() => false)
+  return Promise.race([done, late]).finally(() => over.abort())
+}
+
 export async function createMember(directory: string, name: string, database: number): Promise<Member> {
   const proxy = await tcpProxy(database)
   const port = await freePort()
@@ -46,10 +54,11 @@ export async function createMember(directory: string, name: string, database: nu
   const deaf: string[] = []
   let child: ChildProcess | null = null
   let expected = true
+  let lastWords = ''
   const startOften = async (): Promise<boolean> => {
     // As a supervisor would: a node that starts without its database gives up after a while.
     for (let n = 0; n < startsMax; n += 1) if (await start()) return true
-    crashes.push(`${name} did not start in ${startsMax} tries`)
+    crashes.push(`${name} did not start in ${startsMax} tries: ${lastWords.slice(-600)}`)
     return false
   }
   const isRunning = (): boolean => child !== null && child.exitCode === null && child.signalCode === null
@@ -73,7 +82,11 @@ export async function createMember(directory: string, name: string, database: nu
     child = started
     expected = false
     let words = ''
-    started.stderr?.on('data', (chunk: Buffer) => (words = (words + chunk.toString('utf8')).slice(-8000)))
+    lastWords = ''
+    started.stderr?.on(
+      'data',
+      (chunk: Buffer) => (lastWords = words = (words + chunk.toString('utf8')).slice(-8000)),
+    )
     const ready = Promise.withResolvers<boolean>()
     let isReady = false
     started.on('message', (said: Said) => ready.resolve((isReady = said.kind === 'ready')))
@@ -86,7 +99,10 @@ export async function createMember(directory: string, name: string, database: nu
         )
       ready.resolve(false)
     })
-    return Promise.race([ready.promise, pause(startMsMax).then(() => false)])
+    if (await within(startMsMax, ready.promise)) return true
+    // One that still starts would keep its directory from the next.
+    await end('SIGKILL')
+    return false
   }
   return {
     name,
@@ -100,7 +116,7 @@ export async function createMember(directory: string, name: string, database: nu
     kill: () => end('SIGKILL'),
     async terminate() {
       const ended = end('SIGTERM').then(() => true)
-      if (await Promise.race([ended, pause(stopMsMax).then(() => false)])) return
+      if (await within(stopMsMax, ended)) return
       deaf.push(`${name} did not end within ${stopMsMax / 1000} s of SIGTERM`)
       await end('SIGKILL')
     },

@@ -20,8 +20,9 @@ import {
 } from './judge.ts'
 import { createMember, type Member } from './member.ts'
 import { checkReplica, readRows } from './read-log.ts'
+import { watchRecovery } from './recovery.ts'
 
-export type Plan = { seconds: number; seed: number; only: readonly string[] }
+export type Plan = { seconds: number; seed: number; clients: number; only: readonly string[] }
 export type Chaos = {
   plan: Plan
   directory: string
@@ -36,11 +37,11 @@ export type Chaos = {
 }
 
 const nodeCount = 3
-const laneCount = 6
-const quietMsMax = 90_000
+/** Much more than it takes: what never rests never does. */
+const quietMsMax = 300_000
 const agreedMax = 200
 const diskMb = 400
-const recoveredMsMax = 15_000
+const recoveredMsMax = 2000
 
 export async function prepare(plan: Plan): Promise<Chaos> {
   const directory = mkdtempSync(join(tmpdir(), 'tieline-chaos-'))
@@ -55,7 +56,7 @@ export async function prepare(plan: Plan): Promise<Chaos> {
   if (postgres === null) throw new Error('PostgreSQL cannot be started on this machine')
   const members: Member[] = []
   for (let n = 1; n <= nodeCount; n += 1) members.push(await createMember(directory, `n${n}`, postgres.port))
-  const world: World = { members, postgres, disk, backAt: [] }
+  const world: World = { members, postgres, disk, backAt: [], touched: [] }
   return {
     plan,
     directory,
@@ -130,20 +131,6 @@ async function disturb(
   }
 }
 
-/** How long a node needs after the database is back: measured by what it acknowledges. */
-async function watchRecovery({ world, history }: Chaos, signal: AbortSignal): Promise<void> {
-  let known = 0
-  while (!signal.aborted) {
-    await pause(20, signal)
-    const backAt = world.backAt[known]
-    if (backAt === undefined) continue
-    const acted = history.acts.some(({ told }) => told !== null && told.status < 300 && told.from > backAt)
-    if (!acted) continue
-    known += 1
-    history.recoveredMs.push(Math.round(systemClock.elapsed() - backAt))
-  }
-}
-
 export async function disrupt(chaos: Chaos): Promise<boolean> {
   const { plan, world, history, directory } = chaos
   const started = await Promise.all(world.members.map((member) => member.start()))
@@ -155,7 +142,7 @@ export async function disrupt(chaos: Chaos): Promise<boolean> {
   ]
   const over = new AbortController()
   const { signal } = over
-  const lanes = Array.from({ length: laneCount }, (_, n) => {
+  const lanes = Array.from({ length: plan.clients }, (_, n) => {
     const lane: Lane = {
       name: `lane${n}`,
       members: world.members,
@@ -170,7 +157,7 @@ export async function disrupt(chaos: Chaos): Promise<boolean> {
     return runLane(lane)
   })
   const following = world.members.map((member) => follow(member, history, signal))
-  const watching = watchRecovery(chaos, signal)
+  const watching = watchRecovery(world, history, join(directory, 'work'), signal)
   chaos.begunAt = systemClock.elapsed()
   const until = chaos.begunAt + plan.seconds * 1000
   await Promise.all([

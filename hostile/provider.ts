@@ -81,6 +81,16 @@ export const answers: Readonly<Record<string, Given>> = {
         .writeHead(400, { 'content-type': 'application/json' })
         .end(deep(100_000, '{"error":', '}', '"x"')),
   },
+  'used-more-than-there-is': {
+    raw: async (response) =>
+      void response
+        .writeHead(200, { 'content-type': 'text/event-stream' })
+        .end(
+          chunkOf({ content: 'a' }) +
+            'data: {"id":"x","object":"chat.completion.chunk","model":"m","choices":[],' +
+            '"usage":{"prompt_tokens":1e308,"completion_tokens":1e308,"total_tokens":1e308}}\n\ndata: [DONE]\n\n',
+        ),
+  },
   hangs: {
     raw: async (response) =>
       void response.writeHead(200, { 'content-type': 'text/event-stream' }).write(chunkOf({ content: 'a' })),

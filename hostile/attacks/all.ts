@@ -5,6 +5,7 @@ import { letta } from './letta.ts'
 import { mail } from './mail.ts'
 import { mcp } from './mcp.ts'
 import { modelAnswers } from './answers.ts'
+import { programs } from './programs.ts'
 import { schemas } from './schemas.ts'
 import { slow } from './slow.ts'
 import { sockets } from './sockets.ts'
@@ -19,5 +20,6 @@ export const families: readonly Family[] = [
   texts,
   modelAnswers,
   mail,
+  programs,
   slow,
 ]

@@ -136,3 +136,51 @@ test('R10: a tool that was run twice in one turn is found', () => {
   writeFileSync(join(directory, effectsFile), line('turn_a') + line('turn_a'))
   expect(judgeEffects(directory).problems).toHaveLength(1)
 })
+
+/** Two inputs for one session: the second waits while the first runs, and begins with its end. */
+async function queuedRows(): Promise<Row[]> {
+  const gate = Promise.withResolvers<string>()
+  const line = await openLine({ agents: { clerk: { script: () => gate.promise } } })
+  onTestFinished(() => line.close())
+  const { sessionId } = (await line.sessions.create({ agent: 'clerk', cwd: tmpdir() })) as {
+    sessionId: string
+  }
+  for (const message of ['one', 'two']) await line.sessions.send(sessionId, { message })
+  gate.resolve('done')
+  await line.idle()
+  const rows = line.store.db.prepare('select seq, at, events from log order by seq').all() as unknown as Row[]
+  // It goes on for longer than a node that stops.
+  const late = { ...(rows.at(-1) as Row), seq: 1_000_000, at: (rows.at(-1)?.at ?? 0) + 60_000, events: '[]' }
+  return [...rows, late].map((row) => ({
+    ...row,
+    mark: 'store-1',
+    parsed: JSON.parse(row.events) as Event[],
+  }))
+}
+
+test('R12: an input whose time ran out within its transaction is no fault; one with time left is', async () => {
+  const rows = await queuedRows()
+  expect(broken(judgeLog(rows))).toEqual([])
+  const starts = eventsOf(rows).filter((event) => event.type === 'turn.started')
+  const [first, second] = starts
+  const rests = rows.find(({ parsed }) =>
+    parsed.some((one) => one.type === 'turn.ended' && one.turn === first?.turn),
+  )
+  const judged = (msLeft: number, outcome: 'timed_out' | 'cancelled'): string[] =>
+    broken(
+      judgeLog(
+        change(rows, (one) =>
+          one === second
+            ? []
+            : one.type === 'message.sent' && one.turn === second?.turn
+              ? [{ ...one, deadline: (rests?.at ?? 0) + msLeft }]
+              : one.type === 'turn.ended' && one.turn === second?.turn
+                ? [{ ...one, outcome }]
+                : [one],
+        ),
+      ),
+    )
+  expect(judged(68, 'timed_out')).not.toContain('R12')
+  expect(judged(68, 'cancelled')).toContain('R12')
+  expect(judged(1500, 'timed_out')).toContain('R12')
+})
