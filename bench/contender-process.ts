@@ -12,6 +12,7 @@ const starts: Record<string, () => Promise<{ start(): Promise<Contender> }>> = {
   },
   'ai-sdk': () => import('./contenders/ai-sdk.ts'),
   'openai-agents': () => import('./contenders/openai-agents.ts'),
+  langgraph: () => import('./contenders/langgraph.ts'),
   'bare-log': () => import('./contenders/bare-log.ts'),
 }
 

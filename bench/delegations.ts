@@ -1,11 +1,13 @@
 /**
- * Rate, latency, CPU and commits of delegations: ours, two other SDKs and the bare log, in alternating rounds.
+ * Rate, latency, CPU and commits of delegations: ours, two other SDKs, a durable library where `all` is given, and
+ * the bare log, in alternating rounds.
  * Everybody reads with the same function; the bare log has our number of events, bytes and waits.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { Order } from './contender-process.ts'
+import { installLanggraph, langgraphVersion } from './install-langgraph.ts'
 import type { Progress } from './progress.ts'
 import {
   formatNumber,
@@ -20,13 +22,21 @@ import { takeMedians, type Round } from './round.ts'
 import { openChannel } from './server-rival.ts'
 
 const file = fileURLToPath(new URL('contender-process.ts', import.meta.url))
-const contenders = ['tieline', 'tieline-own-read', 'ai-sdk', 'openai-agents', 'bare-log'] as const
+const contenders = [
+  'tieline',
+  'tieline-own-read',
+  'ai-sdk',
+  'openai-agents',
+  'langgraph',
+  'bare-log',
+] as const
 type Name = (typeof contenders)[number]
 const titles: Record<Name, string> = {
   tieline: 'Tieline (durable)',
   'tieline-own-read': 'Tieline with its own read',
   'ai-sdk': 'AI SDK 7',
   'openai-agents': 'OpenAI Agents SDK',
+  langgraph: `LangGraph ${langgraphVersion} (durable)`,
   'bare-log': 'bare log, as many waits',
 }
 
@@ -61,13 +71,15 @@ async function startRival(name: Name, { events, eventBytes, waits }: Sizes): Pro
   }
 }
 
-export async function delegations(progress: Progress, seconds: number): Promise<Part> {
+export async function delegations(progress: Progress, seconds: number, all: boolean): Promise<Part> {
   const concurrencies = [32, 1]
-  progress.part('delegations', contenders.length + concurrencies.length * rounds * contenders.length)
+  const names = contenders.filter((name) => all || name !== 'langgraph')
+  progress.part('delegations', names.length + concurrencies.length * rounds * names.length)
+  if (all) installLanggraph()
   const rivals: Rival[] = []
   try {
     let sizes: Sizes = { events: 0, eventBytes: 0, waits: 0 }
-    for (const name of contenders) {
+    for (const name of names) {
       const rival = await startRival(name, sizes)
       rivals.push(rival)
       // Warm up the caches and the compiler. Ours runs first, so that the bare log can write as much.
@@ -164,6 +176,16 @@ function buildPart(results: ReadonlyMap<number, ReadonlyMap<Name, Round>>, sizes
       '×',
     ),
   ]
+  const durable = results.get(32)?.get('langgraph')
+  if (durable !== undefined)
+    checks.push(
+      requireAtLeast(
+        'concurrency 32: rate against durable LangGraph',
+        ours32.perSecond / durable.perSecond,
+        20,
+        '×',
+      ),
+    )
   return {
     name: 'delegations',
     tables: [...results].map(([concurrency, list]) => buildTable(concurrency, list)),
@@ -179,9 +201,9 @@ function buildPart(results: ReadonlyMap<number, ReadonlyMap<Name, Round>>, sizes
   }
 }
 
-const isRival = (name: Name): boolean => name === 'ai-sdk' || name === 'openai-agents'
+const isRival = (name: Name): boolean => ['ai-sdk', 'openai-agents', 'langgraph'].includes(name)
 
-/** Where somebody who keeps nothing is faster, it is said in words too. */
+/** Where somebody is faster, it is said in words too. */
 function describeFaster(results: ReadonlyMap<number, ReadonlyMap<Name, Round>>): string {
   const lines = [...results].flatMap(([concurrency, rounds]) => {
     const ours = rounds.get('tieline')?.perSecond ?? Number.NaN

@@ -147,6 +147,12 @@ function buildPart(
         2,
         '×',
       ),
+      requireAtMost(
+        `${listeners} listeners: time (p99) of messages to other sessions against none`,
+        loaded.p99 / base.p99,
+        2,
+        '×',
+      ),
     ],
     tables: [
       buildLatencyTable(base, loaded),

@@ -1,4 +1,4 @@
-/** The time from starting the built `tieline serve` to its first answer, in new processes with new data. */
+/** The time from starting the built program to its first answer, in new processes with new data. */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
@@ -13,7 +13,9 @@ import { connectClient } from './wire-client.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const rounds = 5
-const startMsMax = 300
+/** Against a bare Fastify server, and against Node itself. */
+const [startRatioMax, helpRatioMax] = [1.3, 1.5]
+const toolsMsMax = 250
 
 const bareFastify = `
 const { fastify } = await import('fastify')
@@ -23,7 +25,7 @@ console.log(JSON.stringify({ url: await app.listen({ host: '127.0.0.1', port: 0 
 process.on('SIGTERM', () => process.exit(0))`
 
 /** Returns null, or why the build failed. Then the sources are measured, whose types are stripped at each start. */
-async function build(): Promise<string | null> {
+export async function buildProgram(): Promise<string | null> {
   return promisify(execFile)('npm', ['run', '--silent', 'build'], { cwd: root, timeout: 120_000 }).then(
     () => null,
     (error: Error) => error.message.split('\n')[0] ?? '',
@@ -31,7 +33,7 @@ async function build(): Promise<string | null> {
 }
 
 /** From the spawn to the first 200 of /health. The first line of output has the address. */
-async function measureStartMs(args: readonly string[]): Promise<number> {
+export async function measureStartMs(args: readonly string[]): Promise<number> {
   const from = performance.now()
   const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] })
   try {
@@ -54,14 +56,65 @@ async function measureStartMs(args: readonly string[]): Promise<number> {
   }
 }
 
+/**
+ * From the spawn to the answer to `tools/list`, as a client asks that starts `tieline mcp` by itself. The
+ * server that it starts meanwhile is used once, so that it is there to be stopped.
+ */
+async function measureToolsMs(program: string, data: string): Promise<number> {
+  const from = performance.now()
+  const child = spawn(process.execPath, [program, 'mcp', '--data-dir', data], {
+    cwd: root,
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const say = (id: number, method: string, params: object): void =>
+    void child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`)
+  let ms = Number.NaN
+  try {
+    const clientInfo = { name: 'bench', version: '1' }
+    say(1, 'initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo })
+    say(2, 'tools/list', {})
+    let text = ''
+    for await (const chunk of child.stdout.setEncoding('utf8')) {
+      text += chunk as string
+      if (Number.isNaN(ms) && text.includes('"tools":[{')) {
+        ms = performance.now() - from
+        say(3, 'tools/call', { name: 'list_agents', arguments: {} })
+      }
+      if (text.includes('"id":3')) return ms
+    }
+    throw new Error(`tieline mcp ended: ${text.slice(0, 300)}`)
+  } finally {
+    const exit = child.exitCode === null ? once(child, 'exit') : null
+    child.stdin.end()
+    await exit
+    await measureEndMs([program, 'stop', '--data-dir', data])
+  }
+}
+
+/** Until a process has ended by itself. */
+async function measureEndMs(args: readonly string[]): Promise<number> {
+  const from = performance.now()
+  await promisify(execFile)(process.execPath, args, { cwd: root })
+  return performance.now() - from
+}
+
+const rows = [
+  ['tieline serve, new data directory', 'tieline'],
+  ['tieline serve, the same again', 'again'],
+  ['bare Fastify with one route', 'fastify'],
+  ['tieline mcp, until its tools are listed, no server running', 'tools'],
+  ['tieline --help, until it has ended', 'help'],
+  ['node -e 0, until it has ended', 'node'],
+] as const
+
 export async function httpStart(progress: Progress): Promise<Part> {
   progress.part('http-start', 1 + rounds)
   const directory = mkdtempSync(join(tmpdir(), 'tieline-bench-start-'))
-  const problem = await build()
+  const problem = await buildProgram()
   progress.step(problem === null ? 'built' : `not built: ${problem}`)
   const built = problem === null || existsSync(join(root, 'dist/server/index.js'))
   const program = built ? 'bin/tieline.js' : 'src/cli/main.ts'
-  const taken: Record<string, number[]> = { tieline: [], again: [], fastify: [], node: [] }
+  const taken: Record<string, number[]> = Object.fromEntries(rows.map(([, name]) => [name, []]))
   const take = (name: string, ms: number): void => void taken[name]?.push(ms)
   try {
     for (let round = 0; round < rounds; round += 1) {
@@ -69,20 +122,15 @@ export async function httpStart(progress: Progress): Promise<Part> {
       take('tieline', await measureStartMs(serve))
       take('again', await measureStartMs(serve))
       take('fastify', await measureStartMs(['--input-type=module', '-e', bareFastify]))
-      const from = performance.now()
-      await promisify(execFile)(process.execPath, ['-e', '0'])
-      take('node', performance.now() - from)
+      take('tools', await measureToolsMs(program, join(directory, `mcp-${round}`)))
+      take('help', await measureEndMs([program, '--help']))
+      take('node', await measureEndMs(['-e', '0']))
       progress.step(`${formatNumber(taken['tieline']?.at(-1) ?? Number.NaN)} ms`)
     }
   } finally {
     rmSync(directory, { recursive: true, force: true })
   }
-  const rows = [
-    ['tieline serve, new data directory', 'tieline'],
-    ['tieline serve, the same again', 'again'],
-    ['bare Fastify with one route', 'fastify'],
-    ['node -e 0, until it has ended', 'node'],
-  ] as const
+  const at = (name: string): number => median(taken[name] ?? [])
   const failure =
     problem === null ? [] : [`The build failed (${problem})${built ? ', so this is an earlier one' : ''}.`]
   return {
@@ -92,16 +140,18 @@ export async function httpStart(progress: Progress): Promise<Part> {
       {
         title: `Start of the server until the first 200 of /health (median of ${rounds} fresh processes)`,
         columns: ['', 'ms'],
-        rows: rows.map(([title, name]) => [title, formatNumber(median(taken[name] ?? []))]),
+        rows: rows.map(([title, name]) => [title, formatNumber(at(name))]),
       },
     ],
     checks: [
       requireAtMost(
-        'start of the server until /health answers',
-        median(taken['tieline'] ?? []),
-        startMsMax,
-        ' ms',
+        'start of the server until /health answers, against bare Fastify',
+        at('tieline') / at('fastify'),
+        startRatioMax,
+        '×',
       ),
+      requireAtMost('tieline mcp until its tools are listed', at('tools'), toolsMsMax, ' ms'),
+      requireAtMost('tieline --help against node -e 0', at('help') / at('node'), helpRatioMax, '×'),
     ],
   }
 }

@@ -4,6 +4,8 @@ import { parseArgs } from 'node:util'
 import { appends } from './appends.ts'
 import { cluster } from './cluster.ts'
 import { context } from './context.ts'
+import { growth } from './growth.ts'
+import { many } from './many.ts'
 import { delegations } from './delegations.ts'
 import { httpDelegations } from './http-delegations.ts'
 import { httpDisconnect } from './http-disconnect.ts'
@@ -14,18 +16,22 @@ import { mail } from './mail.ts'
 import { memory } from './memory.ts'
 import { createProgress, type Progress } from './progress.ts'
 import { renderCheck, isMet, renderTable, type Part } from './report.ts'
+import { probes } from './probes.ts'
 import { queues } from './queues.ts'
 import { stalls } from './stalls.ts'
 import { startup } from './startup.ts'
 import { tokens } from './tokens.ts'
 
-type Run = (progress: Progress, seconds: number) => Promise<Part>
+type Run = (progress: Progress, seconds: number, all: boolean) => Promise<Part>
 const parts: Record<string, Run> = {
   tokens,
+  probes,
   delegations,
   appends,
   mail,
   queues,
+  many,
+  growth,
   context,
   startup,
   memory,
@@ -43,6 +49,8 @@ const help = `npm run bench -- [options]
 
   --only <part>   run only this part; repeat it for several
   --seconds <n>   length of one timed round (default ${secondsDefault}); most parts run five rounds each
+  --all           delegations, probes: LangGraph with its SQLite saver too; installed on first use, below
+                  node_modules/.cache
   --json          print the results as JSON instead of tables
   --help          print this help
 
@@ -56,6 +64,7 @@ const { values } = parseArgs({
   options: {
     only: { type: 'string', multiple: true },
     seconds: { type: 'string', default: String(secondsDefault) },
+    all: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -80,7 +89,7 @@ async function main(): Promise<void> {
   const done: Part[] = []
   const seconds = parseSeconds()
   for (const [, run] of chooseParts()) {
-    const part = await run(progress, seconds)
+    const part = await run(progress, seconds, values.all)
     done.push(part)
     progress.end()
     if (!values.json) console.log(`${[...part.tables.map(renderTable), ...part.notes].join('\n\n')}\n`)
