@@ -9,6 +9,7 @@ export default defineConfig({
     // For tests that hang. The first test of a file also waits for the server's modules, which takes half a
     // minute while others keep the machine busy.
     testTimeout: 60_000,
+    hookTimeout: 60_000,
     // The usual second is too short while others keep the machine busy.
     expect: { poll: { timeout: 20_000 } },
     maxWorkers: Math.max(2, availableParallelism() - 1),

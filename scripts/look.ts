@@ -2,13 +2,14 @@
  * Pictures of every view of the page, to look at: `node scripts/look.ts <directory>`, with `--only now` for some.
  * Each at 1280 and 390 pixels and at 200 %, light and dark, on a server of its own with work in every state.
  */
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { chromium, type Browser } from 'playwright-core'
 import type { ScriptedTurn } from '../src/adapters/scripted/run-function.ts'
 import { tielineClient } from '../src/client/client.ts'
 import { openServer } from '../src/open-server.ts'
+import { fakeModel } from '../test/kits/fake-model.ts'
 
 const [target = '', ...more] = process.argv.slice(2)
 if (target === '' || target.startsWith('-'))
@@ -78,9 +79,37 @@ const agents = {
   }),
 }
 
+const day = Math.ceil(Date.now() / 1000) + 86_400
+/** A model that is paid for, and one on a plan that is nearly used up. */
+const paid = await fakeModel([
+  {
+    text: 'The changelog has three new lines.',
+    usage: { input: 41_000, output: 2100 },
+    headers: {
+      'anthropic-ratelimit-unified-5h-utilization': '0.83',
+      'anthropic-ratelimit-unified-5h-reset': String(day - 80_000),
+      'anthropic-ratelimit-unified-7d-utilization': '0.31',
+      'anthropic-ratelimit-unified-7d-reset': String(day),
+    },
+  },
+])
+process.env['FAKE_MODEL_KEY'] = 'sk-test-0123456789abcdef'
 const cwd = mkdtempSync(join(tmpdir(), 'tieline-look-'))
+const config = join(cwd, 'look.json')
+const provider = { kind: 'anthropic', baseURL: paid.url, apiKeyEnv: 'FAKE_MODEL_KEY' }
+writeFileSync(
+  config,
+  JSON.stringify({
+    providers: { anthropic: provider },
+    agents: {
+      writer: { model: 'anthropic/claude-sonnet-4-5', description: 'Writes what others read.' },
+      editor: { model: 'anthropic/claude-haiku-4-5' },
+    },
+  }),
+)
 const served = await openServer({
   agents,
+  config,
   dataDir: join(cwd, 'data'),
   cwd,
   port: 0,
@@ -105,6 +134,8 @@ async function fill(): Promise<{ session: string; flow: string; live: string }> 
   await client.sessions.wait(session)
   await client.sessions.fork(session)
   await client.sessions.wait(await ask('failer', 'Compile the kernel'))
+  await client.sessions.wait(await ask('writer', 'Write down what is new in this version'))
+  await client.sessions.wait(await ask('editor', 'Read it again'))
   await ask('careful', 'Build it from scratch, and do not forget the documentation')
   await ask('lead', 'Learn everything about telegraphs')
   await client.mail
@@ -120,6 +151,9 @@ async function fill(): Promise<{ session: string; flow: string; live: string }> 
   const { flows } = await client.flows({})
   return { session, live, flow: flows.find(({ title }) => title.startsWith('Build a function'))?.flow ?? '' }
 }
+
+const findFlow = async (start: string): Promise<string> =>
+  (await client.flows({})).flows.find(({ title }) => title.startsWith(start))?.flow ?? ''
 
 const shapes = {
   wide: { viewport: { width: 1280, height: 800 } },
@@ -140,6 +174,8 @@ async function take(browser: Browser, views: Record<string, string>): Promise<st
         await page.waitForLoadState('networkidle').catch(() => undefined)
         await page.locator('.loading').first().waitFor({ state: 'hidden' })
         await page.waitForTimeout(500)
+        if (name === 'numbers-cost')
+          await page.getByText('Limits that agents').first().scrollIntoViewIfNeeded()
         const over = Number(await page.evaluate('document.documentElement.scrollWidth - innerWidth'))
         if (over > 0) wide.push(`${name} at ${shape}: ${over} px wider than the window`)
         await page.screenshot({ path: join(resolve(target), `${name}-${shape}-${colorScheme}.png`) })
@@ -171,11 +207,14 @@ try {
     inbox: '#/inbox',
     numbers: '#/numbers',
     start: '#/start',
+    'flow-paid': `#/flows/${await findFlow('Write down')}`,
+    'numbers-cost': '#/numbers?range=24h',
     missing: '#/flows/flow_nothing',
   })
   console.log(wide.length === 0 ? 'Nothing is wider than its window.' : wide.join('\n'))
 } finally {
   await browser.close()
   await served.close()
+  await paid.close()
   rmSync(cwd, { recursive: true, force: true })
 }

@@ -7,10 +7,15 @@ import { fileURLToPath } from 'node:url'
 import { buildOnce } from './agents/process.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
+const flags = process.argv.slice(2)
+/** Programs in terminals take minutes, and a prompt that is typed too early is lost: only with `--all`. */
+const open: readonly (readonly [script: string, ...args: string[]])[] = flags.includes('--all')
+  ? [['test-wake.ts', '--only=claude,codex', '--cases=talk,closed']]
+  : []
 /** The longest first. */
-const rows: readonly (readonly string[])[] = [
-  ['test-clients.ts', 'test-agents.ts'],
-  ['test-driven.ts', 'test-opencode.ts'],
+const rows: readonly (readonly (readonly [script: string, ...args: string[]])[])[] = [
+  [['test-clients.ts'], ['test-agents.ts']],
+  [['test-driven.ts'], ['test-opencode.ts'], ...open],
 ]
 
 function run(script: string, args: readonly string[]): Promise<boolean> {
@@ -36,11 +41,11 @@ function run(script: string, args: readonly string[]): Promise<boolean> {
 
 // Once, before anything uses it.
 buildOnce()
-const flags = process.argv.slice(2)
 const passed = await Promise.all(
   rows.map(async (row) => {
     let all = true
-    for (const script of row) all = (await run(script, script === 'test-driven.ts' ? flags : [])) && all
+    for (const [script, ...args] of row)
+      all = (await run(script, script === 'test-driven.ts' ? flags : args)) && all
     return all
   }),
 )

@@ -2,17 +2,20 @@
  * `npm run test:agents`, the part of driven agents: the five real programs as callees, offline, with a scripted
  * model. A model agent calls each; it asks a person for leave, calls back into Tieline, is kept to a deadline with
  * what it had said, survives a kill of the server with one outcome, and calls the next one, which is cancelled
- * too. After every case no process of theirs is left. `--all` tries every pair; `--only=claude,codex` some.
+ * too. After every case no process of theirs is left. `--all` tries every pair; `--only=claude,codex` some agents,
+ * `--pairs=codex-claude,claude-gemini` nothing but who calls whom.
  */
 import { callsOther, cancelsOther, drivenCases } from './agents/driven-cases.ts'
 import { nobodyLeft, openLane, type Lane } from './agents/driven-lane.ts'
 import { agentPrograms, type AgentProgram } from './agents/programs.ts'
 
 const flags = process.argv.slice(2)
-const only = flags
-  .find((flag) => flag.startsWith('--only='))
-  ?.slice('--only='.length)
-  .split(',')
+const readList = (name: string): string[] | undefined =>
+  flags
+    .find((flag) => flag.startsWith(`${name}=`))
+    ?.slice(name.length + 1)
+    .split(',')
+const [only, pairs] = [readList('--only'), readList('--pairs')]
 const programs = agentPrograms.filter(({ id }) => only === undefined || only.includes(id))
 /** More than there are processors: agents wait most of their time. */
 const lanesMax = Number(process.env['TIELINE_LANES'] ?? 3)
@@ -36,20 +39,25 @@ async function tryCase(lane: Lane, row: string, column: string, run: () => Promi
   }
 }
 
+/** An agent cannot call itself while it waits: that is refused. */
+function listCallees(program: AgentProgram): AgentProgram[] {
+  const others = programs.filter((one) => one !== program)
+  if (pairs !== undefined) return others.filter(({ id }) => pairs.includes(`${program.id}-${id}`))
+  const next = programs[(programs.indexOf(program) + 1) % programs.length] ?? program
+  return flags.includes('--all') ? others : others.filter((one) => one === next)
+}
+
 async function runLane(program: AgentProgram): Promise<void> {
   const lane = await openLane()
   try {
-    for (const { column, run } of drivenCases)
+    for (const { column, run } of pairs === undefined ? drivenCases : [])
       await tryCase(lane, program.id, column, () => run(lane, program))
-    const next = programs[(programs.indexOf(program) + 1) % programs.length] ?? program
-    for (const callee of flags.includes('--all') ? programs : [next])
-      // An agent cannot call itself while it waits: that is refused.
-      if (callee !== program)
-        await tryCase(lane, program.id, `calls ${callee.id}`, async () => {
-          await callsOther(lane, program, callee)
-          await nobodyLeft(lane)
-          return `ok, cancelled in ${await cancelsOther(lane, program, callee)}`
-        })
+    for (const callee of listCallees(program))
+      await tryCase(lane, program.id, `calls ${callee.id}`, async () => {
+        await callsOther(lane, program, callee)
+        await nobodyLeft(lane)
+        return `ok, cancelled in ${await cancelsOther(lane, program, callee)}`
+      })
   } finally {
     await lane.close()
   }

@@ -3,7 +3,7 @@
  * at all, one of another version, and one that hangs. `--runs 20` is how many of each; the middle one counts.
  * `codex exec` has no hooks of ours; it is run too, with a server and without.
  */
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -38,10 +38,18 @@ async function listen(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
+const rotate = <T>(list: readonly T[], by: number): T[] => {
+  const at = by % list.length
+  return [...list.slice(at), ...list.slice(0, at)]
+}
+
 const middle = (numbers: readonly number[]): number =>
   numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? 0
 
-/** Each run is compared with the plain one next to it, so that a busy machine slows both. */
+/**
+ * Each run is compared with the plain one of its round, so that a busy machine slows both. Every round begins with
+ * another one, since what runs first finds the machine in another state.
+ */
 async function measure(
   world: World,
   program: AgentProgram,
@@ -50,7 +58,7 @@ async function measure(
 ): Promise<boolean> {
   const times = new Map<string, number[]>()
   for (let round = 0; round < runs; round += 1)
-    for (const one of tried) {
+    for (const one of rotate(tried, round)) {
       set(one)
       const { ms, code, err } = await askProgram(program, world, world.directory('slow'), 'hello').ended
       if (code !== 0) throw new Error(`${program.id}, ${one.name}: ${err}`)
@@ -75,6 +83,10 @@ async function main(world: World): Promise<boolean> {
   const file = join(world.home, 'elsewhere', 'server.json')
   // Hooks look here, so that the server that is found can be changed without touching the one that runs.
   mkdirSync(join(world.home, 'elsewhere'))
+  copyFileSync(
+    join(world.home, '.local', 'share', 'tieline', 'token'),
+    join(world.home, 'elsewhere', 'token'),
+  )
   const other = createServer((_, response) => response.writeHead(404).end('{"error":{"code":"not_found"}}'))
   const hangs = createServer(() => undefined)
   const urls = { ours, none: null, other: await listen(other), hangs: await listen(hangs) }
@@ -84,7 +96,8 @@ async function main(world: World): Promise<boolean> {
     writeFileSync(settings, JSON.stringify(hooks ? written : {}))
     const url = urls[server]
     if (url === null) rmSync(file, { force: true })
-    else writeFileSync(file, `${JSON.stringify({ url, pid: 1, auth: 'open' })}\n`)
+    // Whatever listens there belongs to a process that lives: what a dead one left behind is not asked.
+    else writeFileSync(file, `${JSON.stringify({ url, pid: process.pid, auth: 'open' })}\n`)
   }
   try {
     const isGood = await measure(world, claude, variants, set)

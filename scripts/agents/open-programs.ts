@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { TielineClient } from '../../src/client/client.ts'
 import type { Session } from '../../src/wire/sessions.ts'
 import type { WireName } from '../../test/kits/fake-model-wires.ts'
+import { findLeftOver } from './left-over.ts'
 import { agentPrograms, type AgentId, type AgentProgram } from './programs.ts'
 import { openTerminal, type Terminal } from './terminal.ts'
 import { addRules, waitFor, type World } from './world.ts'
@@ -21,6 +22,10 @@ export type OpenProgram = {
   nameTool(tool: string): { name: string; namespace?: string }
   /** Types a prompt. */
   ask(text: string): Promise<void>
+  /** Ends the program as a person would, and with it what keeps its conversations open. */
+  leave(): Promise<void>
+  /** Opens it again: the same conversation, or a new one in the same directory. */
+  reopen(how: 'resume' | 'new'): Promise<void>
 }
 
 const wires: Record<OpenId, WireName> = { claude: 'anthropic', codex: 'responses', opencode: 'chat' }
@@ -85,39 +90,66 @@ export function openProgramTerminal(
 }
 let terminals = 0
 
+/** How each is told to go on with a conversation, by its own id. */
+const resumes: Record<OpenId, (own: string) => string[]> = {
+  claude: (own) => ['--resume', own],
+  codex: (own) => ['resume', own],
+  opencode: (own) => ['--session', own],
+}
+const leaves: Record<OpenId, string> = { claude: '/exit', codex: '/quit', opencode: '/exit' }
+
 /** Its session is there and rests. Codex and OpenCode have none before they were asked something. */
 export async function openProgram(world: World, client: TielineClient, id: OpenId): Promise<OpenProgram> {
   const directory = world.directory(`open-${id}`)
   prepare[id](world, directory)
-  const terminal = openProgramTerminal(world, id, directory)
-  const ask = async (text: string): Promise<void> => {
-    terminal.type('-l', text)
-    await pause(typedMs)
-    terminal.type('Enter')
+  const program: OpenProgram = {
+    id,
+    wire: wires[id],
+    terminal: openProgramTerminal(world, id, directory),
+    directory,
+    session: '',
+    // The plugin names its tools as we do.
+    nameTool: (tool) => (id === 'opencode' ? { name: tool } : find(id).nameTool(tool)),
+    async ask(text) {
+      program.terminal.type('-l', text)
+      await pause(typedMs)
+      program.terminal.type('Enter')
+    },
+    async leave() {
+      await program.ask(leaves[id])
+      await waitFor(`${id} ends`, () => !program.terminal.isOpen())
+      // Codex has them in a daemon, in which they go on without a terminal.
+      for (const { pid, line } of id === 'codex' ? findLeftOver(world.home) : [])
+        if (line.includes('app-server')) process.kill(pid, 'SIGTERM')
+    },
+    async reopen(how) {
+      const more = how === 'new' ? [] : resumes[id](program.session.slice(prefixes[id].length))
+      program.terminal.close()
+      program.terminal = openProgramTerminal(world, id, directory, more)
+      await waitFor(`the screen of ${id}`, () => isReady(id, program.terminal.screen()))
+      await pause(typedMs)
+    },
   }
   try {
     if (id !== 'claude') {
       const hello = `Hello ${id}, rest now.`
       addRules(world, { when: { user: hello, wire: wires[id] }, text: `I rest, says ${id}.` })
-      await waitFor(`the screen of ${id}`, () => isReady(id, terminal.screen()))
+      await waitFor(`the screen of ${id}`, () => isReady(id, program.terminal.screen()))
       await pause(typedMs)
-      await ask(hello)
+      await program.ask(hello)
     }
-    const { id: session } = await waitForRest(client, id)
-    const program = find(id)
-    // The plugin names its tools as we do.
-    const nameTool = (tool: string) => (id === 'opencode' ? { name: tool } : program.nameTool(tool))
-    return { id, wire: wires[id], terminal, directory, session, nameTool, ask }
+    program.session = (await waitForRest(client, id)).id
+    return program
   } catch (error) {
-    console.log(terminal.screen())
-    terminal.close()
+    console.log(program.terminal.screen())
+    program.terminal.close()
     throw error
   }
 }
 
 /** Where a person could begin to type. */
 const isReady = (id: OpenId, screen: string): boolean =>
-  id === 'codex' ? /›|▌|Ask Codex/.test(screen) : /Ask anything|┃/.test(screen)
+  (id === 'codex' ? /›|▌|Ask Codex/ : id === 'claude' ? /❯|>/ : /Ask anything|┃/).test(screen)
 
 export const waitForRest = (client: TielineClient, id: OpenId): Promise<Session> =>
   waitFor(`${id} is open, rests and can be woken`, async () => {

@@ -8,7 +8,17 @@ export type Terminal = {
   type(...keys: string[]): void
   /** The process that the terminal was opened with. */
   pid(): number
+  isOpen(): boolean
   close(): void
+}
+
+export function hasTmux(): boolean {
+  try {
+    execFileSync('tmux', ['-V'], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
 }
 
 const columns = '140'
@@ -28,11 +38,29 @@ export function openTerminal(
     })
   const variables = Object.entries({ ...cleanEnv(place), ...env, TERM: 'xterm-256color' })
   const all = ['-i', ...variables.map(([key, value]) => `${key}=${value}`), command, ...args]
-  tmux('new-session', '-d', '-s', name, '-x', columns, '-y', rows, '-c', cwd, '/usr/bin/env', ...all)
+  const opening = [
+    'new-session',
+    '-d',
+    '-s',
+    name,
+    '-x',
+    columns,
+    '-y',
+    rows,
+    '-c',
+    cwd,
+    '/usr/bin/env',
+    ...all,
+  ]
+  // What a program that has ended said last is worth seeing.
+  tmux('start-server', ';', 'set-option', '-g', 'remain-on-exit', 'on', ';', ...opening)
   return {
     screen: () => tmux('capture-pane', '-p', '-t', name),
     type: (...keys) => void tmux('send-keys', '-t', name, ...keys),
     pid: () => Number(tmux('display-message', '-p', '-t', name, '#{pane_pid}')),
+    isOpen() {
+      return tmux('list-panes', '-t', name, '-F', '#{pane_dead}').trim() === '0'
+    },
     close() {
       try {
         tmux('kill-session', '-t', name)

@@ -9,7 +9,7 @@ import { addRules, waitFor, type World } from './world.ts'
 
 let count = 0
 /** A word that nothing else has. */
-const next = (name: string): string => `${name}-${(count += 1)}-of-all`
+export const nextWord = (name: string): string => `${name}-${(count += 1)}-of-all`
 
 /** Earlier ones may stand above it. */
 const announcedId = ({ user }: FakeRequest): string =>
@@ -42,9 +42,13 @@ const answerWith =
   (pong: string) =>
   (asked: FakeRequest): object => ({ reply: [announcedId(asked)], message: pong })
 
-/** Whether the model of a program was shown this. */
+/** Whether the model of a program was asked with this. */
 export const wasShown = ({ fake }: World, who: OpenProgram, text: string): boolean =>
   fake.requests.some(({ wire, user }) => wire === who.wire && user.includes(text))
+
+/** The same, wherever it stands: what comes with a prompt is no part of it for every program. */
+export const wasSeen = ({ fake }: World, who: OpenProgram, text: string): boolean =>
+  fake.requests.some(({ wire, body }) => wire === who.wire && JSON.stringify(body).includes(text))
 
 /** One asks the other in mail, which wakes it; its answer wakes the first. */
 export async function talk(
@@ -53,7 +57,11 @@ export async function talk(
   from: OpenProgram,
   to: OpenProgram,
 ): Promise<string> {
-  const [prompt, ping, pong] = [next(`Write-from-${from.id}-to-${to.id}`), next('ping'), next('pong')]
+  const [prompt, ping, pong] = [
+    nextWord(`Write-from-${from.id}-to-${to.id}`),
+    nextWord('ping'),
+    nextWord('pong'),
+  ]
   const input = { session: to.session, message: ping }
   scriptAnswer(world, to, { ping, pong })
   addRules(
@@ -62,8 +70,15 @@ export async function talk(
     { when: { user: prompt }, times: 1, tools: [{ ...from.nameTool('send-message'), input }] },
     { when: { user: prompt }, text: 'I rest.' },
   )
-  const beganAt = Date.now()
+  // The answer could come before the first rests, which would be told with its tool then, and not woken.
+  await client.quiet.set({ session: to.session, ms: 120_000 })
   await from.ask(prompt)
+  await waitFor(`${from.id} has written`, async () =>
+    (await client.mail.inbox(to.session)).messages.some(({ message }) => message === ping),
+  )
+  await rests(client, from)
+  const beganAt = Date.now()
+  await client.quiet.set({ session: to.session, ms: 0 })
   await waitFor(`${to.id} is told of ${ping}`, () => wasShown(world, to, 'in your inbox'))
   await waitFor(`${from.id} is woken by ${pong}`, () => wasShown(world, from, pong))
   await waitFor(`the terminal of ${from.id} shows it`, () => from.terminal.screen().includes(`has ${pong}`))
@@ -81,7 +96,7 @@ export async function wakeAgain(
   const { sessionId: peer } = await client.sessions.create({ cwd: who.directory, agent: 'external' })
   const times: number[] = []
   for (let round = 1; round <= rounds; round += 1) {
-    const [ping, pong] = [next('ping'), next('pong')]
+    const [ping, pong] = [nextWord('ping'), nextWord('pong')]
     scriptAnswer(world, who, { ping, pong })
     const beganAt = Date.now()
     await client.mail.send({ from: peer, session: who.session, message: ping })
@@ -96,7 +111,7 @@ export async function wakeAgain(
   return `${rounds} rounds, ${middle} ms each`
 }
 
-const countWakes = async (client: TielineClient, session: string): Promise<number> =>
+export const countWakes = async (client: TielineClient, session: string): Promise<number> =>
   (await readEvents(client, 'session.woken')).filter((event) => event.session === session).length
 
 /** Two messages at once start it once, and it is told of both. */
@@ -121,7 +136,7 @@ export async function twoAtOnce(world: World, client: TielineClient, who: OpenPr
 export async function whileBusy(world: World, client: TielineClient, who: OpenProgram): Promise<string> {
   const { sessionId: peer } = await client.sessions.create({ cwd: who.directory, agent: 'external' })
   const before = await countWakes(client, who.session)
-  const [prompt, task] = [next(`Call-slow-${who.id}`), next('slow-task')]
+  const [prompt, task] = [nextWord(`Call-slow-${who.id}`), nextWord('slow-task')]
   const input = { agent_name: 'slow', task }
   addRules(
     world,
@@ -135,9 +150,7 @@ export async function whileBusy(world: World, client: TielineClient, who: OpenPr
     (await client.calls.list({ limit: 20 })).some((call) => call.task === task && call.outcome === null),
   )
   const { id } = await client.mail.send({ from: peer, session: who.session, message: 'in between' })
-  await waitFor('its model is told', () =>
-    world.fake.requests.some(({ wire, body }) => wire === who.wire && JSON.stringify(body).includes(id)),
-  )
+  await waitFor('its model is told', () => wasSeen(world, who, id))
   const ended = (await client.calls.list({ limit: 20 })).find((call) => call.task === task)
   assert.notEqual(ended?.outcome, null, 'it was told before its tool had ended')
   await rests(client, who)
@@ -160,6 +173,43 @@ export async function whileQuiet(world: World, client: TielineClient, who: OpenP
   return 'held for its time, told afterwards'
 }
 
+/** What came while it was closed is told to the same conversation, and mail to the directory to a new one. */
+export async function whileClosed(world: World, client: TielineClient, who: OpenProgram): Promise<string> {
+  const { sessionId: peer } = await client.sessions.create({ cwd: who.directory, agent: 'external' })
+  const seen = { when: { user: /in your inbox: /, wire: who.wire }, text: 'I have seen it.' }
+  const [begun, again, prompt] = [nextWord('Hello-first'), nextWord('Hello-again'), nextWord('Hello-new')]
+  addRules(
+    world,
+    { when: { user: begun }, text: 'We have begun.' },
+    { when: { user: again }, text: 'Here I am.' },
+    { when: { user: prompt }, text: 'New.' },
+    seen,
+  )
+  // Without a word there is no conversation to go on with.
+  await who.ask(begun)
+  await waitFor('a conversation', () => who.terminal.screen().includes('We have begun'))
+  await rests(client, who)
+  await who.leave()
+  await waitFor(`${who.id} is closed`, async () => {
+    const { presence, wakeable } = await client.sessions.get(who.session)
+    return !wakeable && presence !== 'idle' && presence !== 'working'
+  })
+  const { id } = await client.mail.send({ from: peer, session: who.session, message: 'while you were away' })
+  await who.reopen('resume')
+  await who.ask(again)
+  await waitFor('the same conversation is told', () => wasSeen(world, who, id))
+  await client.mail.decline(id)
+  if (who.id !== 'claude') return 'told when it was resumed'
+  await who.leave()
+  const address = `claude-code@${who.directory}`
+  const sent = await client.mail.send({ from: peer, session: address, message: 'whoever comes' })
+  await who.reopen('new')
+  await who.ask(prompt)
+  await waitFor('a new one is told', () => wasSeen(world, who, sent.id))
+  await client.mail.decline(sent.id)
+  return 'told when it was resumed; mail to the directory, to a new one'
+}
+
 /** The server dies after it has told the session, before the session has taken its mail. */
 export async function survivesKill(
   world: World,
@@ -168,7 +218,7 @@ export async function survivesKill(
 ): Promise<string> {
   const first = await client()
   const { sessionId: peer } = await first.sessions.create({ cwd: who.directory, agent: 'external' })
-  const [ping, pong] = [next('ping'), next('pong')]
+  const [ping, pong] = [nextWord('ping'), nextWord('pong')]
   scriptAnswer(world, who, { ping, pong }, 3000)
   const { id } = await first.mail.send({ from: peer, session: who.session, message: ping })
   await waitFor('it is told', () => wasShown(world, who, id))

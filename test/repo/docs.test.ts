@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test, vi } from 'vitest'
 import { makeReferences } from '../../scripts/write-docs.ts'
 
-vi.setConfig({ testTimeout: 60_000 })
+vi.setConfig({ testTimeout: 300_000 })
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const inDocs = readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md'))

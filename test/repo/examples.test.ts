@@ -23,7 +23,7 @@ const sources = {
 }
 
 /** A loaded machine may take its time to start a process. */
-const timeoutMs = 60_000
+const timeoutMs = 300_000
 vi.setConfig({ testTimeout: timeoutMs })
 
 type Ended = { code: number; stdout: string; stderr: string }

@@ -58,7 +58,8 @@ beforeAll(async () => {
       },
     }),
   )
-})
+  // A build on a machine that others use takes minutes.
+}, 600_000)
 
 test('a call with a tool that has a thread of its own', async () => {
   const { stdout } = await run(process.execPath, [program, 'call', 'finder', 'look', '--json'], {

@@ -24,4 +24,4 @@ test('the stack of a real request has only files of the documented walk, in its 
   const walked = [...new Set(JSON.parse(stdout.trim().split('\n').at(-1) ?? '[]') as string[])]
   expect(walked).toContain('src/runtime/calls/call.ts')
   expect(documented.filter((path) => walked.includes(path))).toEqual(walked)
-}, 60_000)
+}, 300_000)
