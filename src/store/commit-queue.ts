@@ -19,6 +19,7 @@ import { collectHints } from './hints.ts'
 import { findLastSeq, serialise } from './log-row.ts'
 import type { Live } from './live.ts'
 import { trackDisk, type Outage } from './outage.ts'
+import { OutageViews } from './outage-views.ts'
 import type { QueueOptions } from './queue-options.ts'
 import { WorkQueue, type Job, type Settled } from './work-queue.ts'
 import { createWriter, reopenWriter, type OpenFiles, type Writer } from './writer.ts'
@@ -39,6 +40,7 @@ export class CommitQueue {
   readonly #jobs = new WorkQueue<Job>()
   readonly #deliveries = new Deliveries(this.listeners)
   readonly behind = new Behind(() => this.writer)
+  readonly #outageViews: OutageViews
   /** Called when the group that runs is done. */
   #waiting: (() => void)[] = []
   #following = false
@@ -54,6 +56,7 @@ export class CommitQueue {
     this.#options = options
     this.writer = createWriter(files.db)
     this.outage = trackDisk(files.file?.path ?? ':memory:', options, options.onHealth)
+    this.#outageViews = new OutageViews(files.reader)
     this.seq = findLastSeq(files.reader)
   }
 
@@ -197,9 +200,8 @@ export class CommitQueue {
     else this.#foldAlone()
   }
 
-  /** While the disk fails the views stay as they are, and reading goes on. */
   #foldAlone(): void {
-    if (!this.outage.isOver()) return
+    if (!this.outage.isOver()) return this.#outageViews.fold(this.seq)
     try {
       this.writer.begin.run()
       this.behind.fold()
@@ -213,6 +215,7 @@ export class CommitQueue {
   /** After a fault: a new connection, if the disk takes what is written. The log says how far it came. */
   #recover(): number {
     if (this.outage.isOver()) return this.seq
+    this.#outageViews.drop()
     const { file, onDamage } = this.#files
     if (file !== null) this.writer = reopenWriter(file, this.writer, onDamage)
     this.behind.reload(this.writer.db)

@@ -84,6 +84,32 @@ test.skipIf(!hasSmallDisks)(
 )
 
 test.skipIf(!hasSmallDisks)(
+  'a session that was acknowledged just before the disk was full could not be found: reads have all that is committed',
+  async () => {
+    const disk = smallDisk(4)
+    const { store, later } = opened(join(disk.path, 'data'))
+    disk.atEnd(() => store.close())
+    await append(store, created('ses_kept'))
+    disk.fill()
+    const unwritten = (): Promise<unknown> =>
+      catchRefusal(append(store, sent('ses_kept', 'turn_1', { text: large })))
+    await unwritten()
+    for (let round = 0; round < 2; round += 1) {
+      expect(await store.session('ses_kept')).toMatchObject({ id: 'ses_kept' })
+      expect(await store.turn('turn_1')).toBe(null)
+      // A try that fails changes nothing of it.
+      later()
+      await unwritten()
+    }
+    disk.empty()
+    later()
+    await append(store, created('ses_after'))
+    expect(await store.session('ses_after')).toMatchObject({ id: 'ses_after' })
+    expect(viewsEqual(store.db)).toEqual({ equal: true, difference: null })
+  },
+)
+
+test.skipIf(!hasSmallDisks)(
   'a disk with room for the smallest commit only is not called usable, so that the store does not come and go',
   async () => {
     const disk = smallDisk(8)

@@ -89,7 +89,7 @@ export function foldedUpTo(db: DatabaseSync): number | null {
 
 export const prepareMark = (db: DatabaseSync) => db.prepare('update folded set seq = ?')
 
-function readTail(db: DatabaseSync): Transaction[] {
+export function readTail(db: DatabaseSync): Transaction[] {
   const from = foldedUpTo(db)
   if (from === null) return []
   const rows = db.prepare('select seq, at, events from log where seq > ? order by seq').all(from)

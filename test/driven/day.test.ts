@@ -94,11 +94,14 @@ test('a hundred driven sessions over a day leave no descriptor, process or memor
   expect(day.log().filter((entry) => 'new' in entry)).toHaveLength(100)
   expect(day.log().filter((entry) => 'load' in entry)).toHaveLength(22)
   await vi.waitFor(() => expect(day.processes()).toEqual([]), { timeout: 20_000 })
-  const late = await day.look()
-  // A few connections linger for a moment. What each session left behind would be eighty.
-  expect(late.descriptors).toBeLessThanOrEqual((early?.descriptors ?? 0) + 8)
-  expect(late.resources).toBeLessThanOrEqual((early?.resources ?? 0) + 8)
-  expect(late.bytes).toBeLessThanOrEqual((early?.bytes ?? 0) + bytesMax)
+  // Connections linger for a moment, and the thread that makes checkpoints has seven descriptors from its first use on.
+  // What each session left behind would be eighty.
+  await vi.waitFor(async () => {
+    const late = await day.look()
+    expect(late.descriptors).toBeLessThanOrEqual((early?.descriptors ?? 0) + 24)
+    expect(late.resources).toBeLessThanOrEqual((early?.resources ?? 0) + 24)
+    expect(late.bytes).toBeLessThanOrEqual((early?.bytes ?? 0) + bytesMax)
+  }, 20_000)
 }, 600_000)
 
 test('persistent sessions that rest are closed, the longest first, and open again with what they kept', async () => {
