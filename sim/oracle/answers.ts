@@ -60,9 +60,10 @@ export class Answers {
     if (ended === undefined) return this.#checkStopped(id as TurnId, outcome, text ?? '')
     if (ended.outcome !== outcome)
       return `O2: somebody was told that ${id} ended ${outcome}; the log says ${ended.outcome}`
-    return text === null || text === ended.output
-      ? null
-      : `O2: somebody was told "${text}" of ${id}; the log says "${ended.output}"`
+    if (text === null || text === ended.output) return null
+    // Who was told when it was stopped has read what it had said by then; the log has what it said in the end.
+    if (this.#stopped.get(id as TurnId) === outcome) return checkThoughts(id as TurnId, text)
+    return `O2: somebody was told "${text}" of ${id}; the log says "${ended.output}"`
   }
 }
 

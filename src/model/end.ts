@@ -45,7 +45,8 @@ export function endTurn(
   heir: SessionId | null = null,
 ): Event[] {
   const { turn, session } = facts
-  const { outcome, error, toolCalls, entry, notice, ...used } = result
+  const ending = asStopped(facts, result)
+  const { outcome, error, toolCalls, entry, notice, ...used } = ending
   const world = { progressOf, now, limits }
   // A client's turn has the tool's answer as its output, which is JSON and was cut by the tool: a retry must
   // be able to read it.
@@ -74,7 +75,7 @@ export function endTurn(
     },
   ]
   if (notice !== undefined) events.push(raiseNotice(turn.session, notice.about, notice.text))
-  if (turn.call === null) return [...events, ...failureNotice(facts, result)]
+  if (turn.call === null) return [...events, ...failureNotice(facts, ending)]
   if (turn.call.pending)
     return [...events, callEnded(turn, outcome, error === null ? [] : [error], 'answered', result, world)]
   // Nobody waits any more. What a persistent session still found out goes to its caller as a notice; what was
@@ -85,6 +86,24 @@ export function endTurn(
   }
   return events
 }
+
+/**
+ * R3: a root that was told to stop has ended so for whoever waits, even where its driver was done before it heard of
+ * it. What it said is kept. A client's turn has the answer of a tool, which its retry must be able to read.
+ */
+function asStopped({ turn, session }: TurnFacts, result: TurnResult): TurnResult {
+  const { stopping } = turn
+  if (
+    stopping === null ||
+    turn.call !== null ||
+    session.kind === 'external' ||
+    result.outcome !== 'completed'
+  )
+    return result
+  return { ...result, outcome: stopping, error: describeStop(stopping) }
+}
+
+export const describeStop = (outcome: Outcome): string => `${outcome}: the turn was stopped`
 
 /** R5: a session that acts through the session of its calls waits for that one while a turn of it runs. */
 function endOwnWait({ id, session, grant }: TurnRow): Event[] {

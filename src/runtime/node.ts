@@ -1,4 +1,5 @@
 /** The life of a node: it listens to hints, beats its heart, and looks for what nobody told it of. */
+import { describeStop } from '../model/end.ts'
 import { claimSession, takeClientTurn } from './turns/claim.ts'
 import { cancel, expireCall } from './turns/ending.ts'
 import { handOver } from './kernel/drain.ts'
@@ -277,6 +278,6 @@ function stop(runtime: Runtime, turn: TurnId, outcome: Stopped['outcome']): void
   // R4: whoever waits for the turn has control back soon, also if its driver takes its time to stop.
   runtime.alarm.after(stopShownMs, () => {
     if (runtime.running.get(turn) === running)
-      settleTurn(runtime, turn, unrecordedEnd(running, outcome, `${outcome}: the turn was stopped`))
+      settleTurn(runtime, turn, unrecordedEnd(running, outcome, describeStop(outcome)))
   })
 }

@@ -5,6 +5,7 @@
 import { findAgent } from '../kernel/projects-port.ts'
 import {
   cancelTurn,
+  describeStop,
   endCall,
   endTurn,
   reportsFailure,
@@ -247,7 +248,7 @@ export async function failTaken(
     if (facts?.turn.state !== 'running' || facts.turn.node !== runtime.node || facts.turn.epoch !== row.epoch)
       return nothingNext
     const outcome = facts.turn.stopping ?? 'failed'
-    const error = facts.turn.stopping === null ? why : `${outcome}: the turn was stopped`
+    const error = facts.turn.stopping === null ? why : describeStop(outcome)
     const next = await takeNext(runtime, tx, facts.session, note)
     tx.append(
       ...endTurn(

@@ -5,7 +5,7 @@
  * refused.
  */
 import { externalAgent } from '../../model/agent.ts'
-import type { TurnResult } from '../../model/end.ts'
+import { describeStop, type TurnResult } from '../../model/end.ts'
 import type { SessionRow, TurnRow } from '../../model/facts.ts'
 import type { TurnId } from '../../model/id.ts'
 import { stopGraceMs } from '../../model/limits.ts'
@@ -227,7 +227,7 @@ async function toTurnResult(runtime: Runtime, running: Running, ended: TurnOutco
   const stopped = running.stopAs
   const empty = ended.outcome === 'completed' && ended.output.trim() === ''
   const outcome = stopped ?? (empty ? 'failed' : ended.outcome)
-  const error = stopped !== null ? `${stopped}: the turn was stopped` : empty ? emptyOutput : ended.error
+  const error = stopped !== null ? describeStop(stopped) : empty ? emptyOutput : ended.error
   // Whatever a run that did not finish had said is kept, not only its last words.
   const isWhole = outcome === 'completed' || (stopped === null && ended.whole === true)
   const output = isWhole || running.said.trim() === '' ? ended.output : running.said
