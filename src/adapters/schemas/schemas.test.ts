@@ -84,7 +84,10 @@ test.each([
     })
   })
   expect(stall).toBeLessThan(150)
-  expect(await check(threaded, { type: 'object' }, '{}')).toEqual({ kind: 'checked', problems: [] })
+  // Half a second may be too little for it too while the machine is busy.
+  await expect
+    .poll(() => check(threaded, { type: 'object' }, '{}'))
+    .toEqual({ kind: 'checked', problems: [] })
 })
 
 test('hostile output does not hold up the check against a schema', async () => {
