@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
-  // Many tests wait for processes of their own, so a machine with two cores runs two files at once too; by
+  // Many tests wait for processes of their own, so a machine with two cores runs three files at once; by
   // default it would be one.
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
@@ -12,6 +12,6 @@ export default defineConfig({
     hookTimeout: 60_000,
     // The usual second is too short while others keep the machine busy.
     expect: { poll: { timeout: 20_000 } },
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    maxWorkers: Math.max(3, availableParallelism() - 1),
   },
 })

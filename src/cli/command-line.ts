@@ -5,7 +5,7 @@ import { commands } from './commands.ts'
 import { renderHelp } from './help.ts'
 import { describeSystemFault } from './reach/system-fault.ts'
 import { stderr, stdout } from './show/terminal.ts'
-import { describeError } from '../client/tieline-error.ts'
+import { describeError, ServerUnreachable } from '../client/tieline-error.ts'
 import { version } from '../version.ts'
 
 const interruptCodes = { SIGINT: 130, SIGTERM: 143 } as const
@@ -48,7 +48,12 @@ function reportError(error: unknown, asJson: boolean): void {
   const message = describeSystemFault(error) ?? describeError(error)
   const { code = 'fault', field = null, details = null } = (error ?? {}) as Record<string, unknown>
   if (asJson) printJson(stdout, { error: { code, message, field, details } })
-  else printError(stderr, `${message}${code === 'not_authenticated' ? tokenHint : ''}`)
+  else printError(stderr, `${message}${findHint(error, code)}`)
+}
+
+function findHint(error: unknown, code: unknown): string {
+  if (error instanceof ServerUnreachable) return '. "tieline doctor" looks for the cause.'
+  return code === 'not_authenticated' ? tokenHint : ''
 }
 
 type Interrupts = {
