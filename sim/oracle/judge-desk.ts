@@ -19,7 +19,7 @@ export type DeskAsk = {
   draft: (n: number) => string
   question: () => string | null
 }
-type State = { ledger: Ledger; facts: Facts; queuedMax: number; agentsMax: number }
+type State = { ledger: Ledger; facts: Facts; queuedMax: number; agentsMax: number; hiringBeside: number }
 type Judge = (state: State, ask: DeskAsk) => string[]
 
 const main = (n: number): SessionId => getMainSession(nameAgent(n % 4))
@@ -132,7 +132,7 @@ const judges: { readonly [K in (typeof deskDeeds)[number]]: Judge } = {
     } else if (waiting.length === 0) return ['done']
     return [b % 2 === 0 ? 'done' : takesInput(state, session)]
   },
-  hire({ facts, agentsMax }, { act: { a, b } }) {
+  hire({ facts, agentsMax, hiringBeside }, { act: { a, b } }) {
     // The same id again: the same agent, or another one, for which it cannot be used.
     const name = nameHired(a, b)
     if (facts.hired.has(name))
@@ -141,9 +141,9 @@ const judges: { readonly [K in (typeof deskDeeds)[number]]: Judge } = {
         'bad_input',
         ...(facts.agent(name) === undefined ? ['agent_unknown', 'too_many_agents'] : []),
       ]
-    // One that is being made counts as well.
     if (facts.madeCount >= agentsMax) return ['too_many_agents']
-    return facts.madeCount + 1 < agentsMax ? ['done'] : ['done', 'too_many_agents']
+    // Those that are being made count as well.
+    return facts.madeCount + hiringBeside < agentsMax ? ['done'] : ['done', 'too_many_agents']
   },
   dismiss({ facts }, { act: { a, b } }) {
     return facts.agent(nameHired(a, b)) === undefined ? ['agent_unknown', 'done'] : ['done']

@@ -44,6 +44,8 @@ export class Oracle {
   /** What the driver of a turn asked for, by turn and task. */
   readonly #calls = new Map<string, CallAsk>()
   readonly #roots = new Set<string>()
+  /** Agents that are being made now. */
+  #hiring = 0
 
   constructor(ledger: Ledger, limits: Limits, plan: Plan) {
     this.ledger = ledger
@@ -71,9 +73,20 @@ export class Oracle {
 
   beginDesk = (ask: DeskAsk): ((answer: string | null) => Broken) => {
     const { ledger, facts, limits } = this
-    const state = { ledger, facts, queuedMax: limits.queuedPerSessionMax, agentsMax: limits.agentsMadeMax }
+    const bounds = { queuedMax: limits.queuedPerSessionMax, agentsMax: limits.agentsMadeMax }
     const { do: deed, a, b } = ask.act
-    return this.asks.begin(`desk ${deed} ${a} ${b}`, () => judgeDesk(state, ask))
+    const isHiring = deed === 'hire' ? 1 : 0
+    this.#hiring += isHiring
+    const end = this.asks.begin(`desk ${deed} ${a} ${b}`, () =>
+      judgeDesk({ ledger, facts, ...bounds, hiringBeside: this.#hiring - isHiring }, ask),
+    )
+    // Those that are asked at the same time count for one another.
+    if (isHiring === 1) this.asks.look()
+    return (answer) => {
+      const broken = end(answer)
+      this.#hiring -= isHiring
+      return broken
+    }
   }
 
   beginTurn(turn: TurnId, node: NodeId, signal: AbortSignal): () => void {
