@@ -19,8 +19,8 @@ export type Observer = {
   asks(turn: TurnId, call: CallAct, task: string): void
   result(call: string, outcome: string, text: string | null): void
   /** A request begins, and what it took; `over` is by how much it may be more than was left. */
-  thinks(turn: TurnId): void
-  thought(turn: TurnId, text: string, tokens: number, over: number): void
+  thinks(turn: TurnId, activation: AbortSignal): void
+  thought(turn: TurnId, activation: AbortSignal, text: string, tokens: number, over: number): void
   /** A tool threw, instead of an answer. */
   breaks(turn: TurnId, tool: string, fault: unknown): void
   /** A word for an answer that no other answer has, and the answer. */
@@ -129,7 +129,7 @@ async function think(run: Run, act: Extract<Act, { do: 'think' }>): Promise<void
   if (act.ms >= 2500) run.observer.count('driver.slow')
   const { id } = run.turn.turn
   await run.steps.step('model', 'sim', { iteration: run.iterations }, async (signal) => {
-    run.observer.thinks(id)
+    run.observer.thinks(id, run.signal)
     await run.clock.sleep(act.ms, signal)
     const left = run.steps.tokensLeft()
     if (act.lie !== undefined) run.observer.count(`driver.lie_${act.lie}`)
@@ -139,7 +139,7 @@ async function think(run: Run, act: Extract<Act, { do: 'think' }>): Promise<void
     const text = `thought ${nameThought(id, run.iterations)}. `
     run.steps.emit(text)
     const tokens = act.lie === 'none' ? 0 : act.lie === 'high' ? act.tokens + 400 : act.tokens
-    run.observer.thought(id, text, tokens, act.lie === 'high' ? tokens : 0)
+    run.observer.thought(id, run.signal, text, tokens, act.lie === 'high' ? tokens : 0)
     return {
       value: { text, toolCalls: [], finish: 'stop' },
       usage: { input: tokens, output: 0, estimated: false, ...priceThought(tokens, act.lie === 'high') },

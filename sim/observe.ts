@@ -15,8 +15,9 @@ export const observe = (checker: Checker, node: NodeId, counts: Map<string, numb
   begins: (turn, signal) => checker.oracle.beginTurn(turn, node, signal),
   asks: (turn, act, task) => checker.oracle.askCall(turn, { act, task }),
   result: (call, outcome, text) => checker.checkAnswered(call, outcome, text),
-  thinks: (turn) => checker.note(checker.consult((oracle) => oracle.checkThinking(turn, node))),
-  thought: (turn, text, tokens, over) => checker.oracle.think(turn, node, text, tokens, over),
+  thinks: (turn, activation) =>
+    checker.note(checker.consult((oracle) => oracle.checkThinking(turn, node, activation))),
+  thought: (...said) => checker.oracle.think(...said),
   breaks(turn, tool, fault) {
     if (isExpected(fault)) return
     checker.fail(`O1: ${tool} of ${turn} was answered with a fault: ${describeFault(fault)}`)

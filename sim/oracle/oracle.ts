@@ -90,11 +90,12 @@ export class Oracle {
   }
 
   beginTurn(turn: TurnId, node: NodeId, signal: AbortSignal): () => void {
-    this.#spending.begin(turn, node)
+    this.#spending.begin(turn, signal)
     return this.activations.begin(turn, node, signal)
   }
 
-  checkThinking = (turn: TurnId, node: NodeId): Broken => this.#spending.checkBegun(this.ledger, turn, node)
+  checkThinking = (turn: TurnId, node: NodeId, activation: AbortSignal): Broken =>
+    this.#spending.checkBegun(this.ledger, turn, node, activation)
   think = (...said: Parameters<Spending['think']>): void => this.#spending.think(...said)
   checkTold = (id: CallId | TurnId, outcome: string, text: string | null): Broken =>
     this.answers.checkTold(id, outcome, text)

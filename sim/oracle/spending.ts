@@ -24,13 +24,15 @@ export class Spending {
   readonly #summaries = new Set<TurnId>()
   readonly #recorded = new Map<TurnId, number>()
   /** Answers that the present activation of a turn has, and the log does not. */
-  readonly #unwritten = new Map<TurnId, { node: NodeId; texts: Set<string> }>()
+  readonly #unwritten = new Map<TurnId, { activation: AbortSignal; texts: Set<string> }>()
 
   /** Before a request. What an activation does that has lost its turn is nobody's. */
-  checkBegun(ledger: Ledger, turn: TurnId, node: NodeId): Broken {
+  checkBegun(ledger: Ledger, turn: TurnId, node: NodeId, activation: AbortSignal): Broken {
     const known = ledger.turns.get(turn)
     if (known === undefined || known.state !== 'running' || known.node !== node) return null
-    const unwritten = this.#countUnwritten(turn, node)
+    const present = this.#unwritten.get(turn)
+    if (present?.activation !== activation) return null
+    const unwritten = present.texts.size
     if (unwritten > unwrittenMax)
       return `O3: ${turn} begins a request, and a crash would repeat ${unwritten} answers before it`
     const max = known.grant.tokensMax
@@ -40,19 +42,16 @@ export class Spending {
   }
 
   /** What a request took; `text` is what it said. */
-  think(turn: TurnId, node: NodeId, text: string, tokens: number, over: number): void {
+  think(turn: TurnId, activation: AbortSignal, text: string, tokens: number, over: number): void {
     this.#costs.set(text, tokens)
-    if (this.#unwritten.get(turn)?.node === node) this.#unwritten.get(turn)?.texts.add(text)
+    const present = this.#unwritten.get(turn)
+    if (present?.activation === activation) present.texts.add(text)
     this.#spend(turn, tokens, over)
   }
 
   /** What an earlier activation had not written is lost with it. */
-  begin = (turn: TurnId, node: NodeId): void => void this.#unwritten.set(turn, { node, texts: new Set() })
-
-  #countUnwritten(turn: TurnId, node: NodeId): number {
-    const known = this.#unwritten.get(turn)
-    return known?.node === node ? known.texts.size : 0
-  }
+  begin = (turn: TurnId, activation: AbortSignal): void =>
+    void this.#unwritten.set(turn, { activation, texts: new Set() })
 
   #spend(turn: TurnId, tokens: number, over: number): void {
     count(this.#spent, turn, tokens)

@@ -1,6 +1,14 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { cancelTurn, endCall, endTurn, type Progress, type ProgressOf, type TurnResult } from './end.ts'
+import {
+  asStopped,
+  cancelTurn,
+  endCall,
+  endTurn,
+  type Progress,
+  type ProgressOf,
+  type TurnResult,
+} from './end.ts'
 import { Event, type EventOf, type EventType, type Outcome } from './event.ts'
 import type { BelowRow, TurnFacts, TurnRow } from './facts.ts'
 import { limitsDefault } from './limits.ts'
@@ -169,15 +177,10 @@ test('R3: everything pending below ends in the same decision, once, and what run
 })
 
 test('R3: a root that was told to stop ends so, also if its driver was done first; what it said is kept', () => {
-  const end = (more: Partial<TurnRow>, kind: 'persistent' | 'external' = 'persistent', given = result()) =>
-    endTurn(
-      { turn: turnRow(more), session: sessionRow({ kind, parent: 'ses_parent' }) },
-      [],
-      given,
-      silent,
-      now,
-      limitsDefault,
-    )
+  const end = (more: Partial<TurnRow>, kind: 'persistent' | 'external' = 'persistent', given = result()) => {
+    const mine: TurnFacts = { turn: turnRow(more), session: sessionRow({ kind, parent: 'ses_parent' }) }
+    return endTurn(mine, [], asStopped(mine, given), silent, now, limitsDefault)
+  }
   const root = { call: null, stopping: 'cancelled' } as const
   expect(of(end(root), 'turn.ended')).toMatchObject([
     { outcome: 'cancelled', output: 'done', error: 'cancelled: the turn was stopped' },

@@ -45,8 +45,7 @@ export function endTurn(
   heir: SessionId | null = null,
 ): Event[] {
   const { turn, session } = facts
-  const ending = asStopped(facts, result)
-  const { outcome, error, toolCalls, entry, notice, ...used } = ending
+  const { outcome, error, toolCalls, entry, notice, ...used } = result
   const world = { progressOf, now, limits }
   // A client's turn has the tool's answer as its output, which is JSON and was cut by the tool: a retry must
   // be able to read it.
@@ -75,7 +74,7 @@ export function endTurn(
     },
   ]
   if (notice !== undefined) events.push(raiseNotice(turn.session, notice.about, notice.text))
-  if (turn.call === null) return [...events, ...failureNotice(facts, ending)]
+  if (turn.call === null) return [...events, ...failureNotice(facts, result)]
   if (turn.call.pending)
     return [...events, callEnded(turn, outcome, error === null ? [] : [error], 'answered', result, world)]
   // Nobody waits any more. What a persistent session still found out goes to its caller as a notice; what was
@@ -91,7 +90,7 @@ export function endTurn(
  * R3: a root that was told to stop has ended so for whoever waits, even where its driver was done before it heard of
  * it. What it said is kept. A client's turn has the answer of a tool, which its retry must be able to read.
  */
-function asStopped({ turn, session }: TurnFacts, result: TurnResult): TurnResult {
+export function asStopped({ turn, session }: TurnFacts, result: TurnResult): TurnResult {
   const { stopping } = turn
   if (
     stopping === null ||

@@ -4,6 +4,7 @@
  */
 import { findAgent } from '../kernel/projects-port.ts'
 import {
+  asStopped,
   cancelTurn,
   describeStop,
   endCall,
@@ -49,11 +50,12 @@ const localProgress =
 export const finishTurn = (
   runtime: Runtime,
   running: Running,
-  result: TurnResult,
+  given: TurnResult,
   note: (turn: TurnId) => void,
 ): Promise<Next> =>
   commit(runtime, running, endKeys(running.row), async (tx, buffered) => {
     const mine = currentFacts(running, assertOurs(await tx.activation(running.row.id), running, runtime))
+    const result = asStopped(mine, given)
     const facts = reportsFailure(mine, result) ? { ...mine, session: await readSession(tx, mine) } : mine
     // Only this activation can have opened calls below, so there is nothing to look for if it saw them all
     // end.
