@@ -37,6 +37,9 @@ const prefixes: Record<OpenId, string> = {
 }
 /** Keys that come too fast are taken for a paste, in which Enter is a new line. */
 const typedMs = 700
+/** How long a terminal has to show what was typed, and a program that has taken it. */
+const shownMs = 4000
+const takenMs = 20_000
 
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
@@ -110,14 +113,9 @@ export async function openProgram(world: World, client: TielineClient, id: OpenI
     session: '',
     // The plugin names its tools as we do.
     nameTool: (tool) => (id === 'opencode' ? { name: tool } : find(id).nameTool(tool)),
-    async ask(text) {
-      program.terminal.type('-l', text)
-      await pause(typedMs)
-      program.terminal.type('Enter')
-    },
+    ask: (text) => enter(program, text, () => wasAsked(world, wires[id], text)),
     async leave() {
-      await program.ask(leaves[id])
-      await waitFor(`${id} ends`, () => !program.terminal.isOpen())
+      await enter(program, leaves[id], () => !program.terminal.isOpen())
       // Codex has them in a daemon, in which they go on without a terminal.
       for (const { pid, line } of id === 'codex' ? findLeftOver(world.home) : [])
         if (line.includes('app-server')) process.kill(pid, 'SIGTERM')
@@ -126,17 +124,14 @@ export async function openProgram(world: World, client: TielineClient, id: OpenI
       const more = how === 'new' ? [] : resumes[id](program.session.slice(prefixes[id].length))
       program.terminal.close()
       program.terminal = openProgramTerminal(world, id, directory, more)
-      await waitFor(`the screen of ${id}`, () => isReady(id, program.terminal.screen()))
-      await pause(typedMs)
     },
   }
   try {
     if (id !== 'claude') {
       const hello = `Hello ${id}, rest now.`
       addRules(world, { when: { user: hello, wire: wires[id] }, text: `I rest, says ${id}.` })
-      await waitFor(`the screen of ${id}`, () => isReady(id, program.terminal.screen()))
-      await pause(typedMs)
       await program.ask(hello)
+      await waitFor(`${id} answers`, () => program.terminal.screen().includes(`I rest, says ${id}`))
     }
     program.session = (await waitForRest(client, id)).id
     return program
@@ -145,6 +140,36 @@ export async function openProgram(world: World, client: TielineClient, id: OpenI
     program.terminal.close()
     throw error
   }
+}
+
+const wasAsked = ({ fake }: World, wire: WireName, text: string): boolean =>
+  fake.requests.some((asked) => asked.wire === wire && asked.user.includes(text))
+
+/**
+ * Types a line as a person does, who looks at the screen: not before there is a place for it, Enter only when it
+ * stands there, and again where it was lost, since a program that still starts may draw a new place. What was taken
+ * may be shown late. Another Enter in an empty line does nothing.
+ */
+async function enter({ id, terminal }: OpenProgram, text: string, isTaken: () => boolean): Promise<void> {
+  const shows = (): boolean => terminal.screen().includes(text)
+  const within = async (ms: number, look: () => boolean): Promise<boolean> => {
+    for (const end = Date.now() + ms; Date.now() < end && !look();) await pause(100)
+    return look()
+  }
+  await waitFor(`the screen of ${id}`, () => isReady(id, terminal.screen()))
+  await waitFor(`${id} takes "${text}"`, async () => {
+    if (isTaken()) return true
+    if (!shows()) {
+      terminal.type('C-u')
+      terminal.type('-l', text)
+      if (!(await within(shownMs, shows))) return false
+      await pause(typedMs)
+    }
+    terminal.type('Enter')
+    if (await within(shownMs, isTaken)) return true
+    await within(takenMs, () => shows() || isTaken())
+    return isTaken()
+  })
 }
 
 /** Where a person could begin to type. */

@@ -18,9 +18,11 @@ import {
   type OpencodeSession,
   type Prompt,
 } from './opencode-api.ts'
+import type { OwnPrompts } from './own-prompts.ts'
 
 export type DeliveredTurnsDeps = {
   opencode: OpencodeClient
+  prompts: OwnPrompts
   surroundings: Surroundings
   report(text: string): void
 }
@@ -38,7 +40,7 @@ type Live = {
   answer: Promise<Answer>
 }
 
-const lookAgainMs = 500
+const replyAgainMs = 500
 const generationsMax = 20
 const begunMax = 100
 /** How often a reply is tried while the server is away. */
@@ -50,7 +52,6 @@ export class DeliveredTurns {
   readonly #live = new Map<string, Live>()
   /** By turn, also those that have ended: a server may ask for an answer again. */
   readonly #begun = new Map<string, Live>()
-  readonly #resting = new Set<() => void>()
 
   constructor(deps: DeliveredTurnsDeps) {
     this.#deps = deps
@@ -96,16 +97,18 @@ export class DeliveredTurns {
 
   async #work(live: Live): Promise<Answer> {
     const { id, turn } = live.turn
-    const { session } = this.#deps.opencode
-    const before = findPrompt(await answered(session.messages({ path: { id } }), 'show a conversation'), turn)
-    await this.#untilResting(id, live.cancel.signal)
-    if (before === null) return this.#prompt(live)
-    live.asked = before
-    const said = await answered(session.messages({ path: { id } }), 'show a conversation')
-    if (said.some(({ info }) => info.parentID === before)) return answerTo(said, before)
-    throw new Error(
-      'opencode was ended while it worked on this; it may have been done, so it is not asked again',
-    )
+    const { opencode, prompts } = this.#deps
+    const read = () => answered(opencode.session.messages({ path: { id } }), 'show a conversation')
+    const before = findPrompt(await read(), turn)
+    return prompts.run(id, live.cancel.signal, async () => {
+      if (before === null) return this.#prompt(live)
+      live.asked = before
+      const said = await read()
+      if (said.some(({ info }) => info.parentID === before)) return answerTo(said, before)
+      throw new Error(
+        'opencode was ended while it worked on this; it may have been done, so it is not asked again',
+      )
+    })
   }
 
   /** Called for every prompt before opencode works on it; true for one of ours. */
@@ -149,10 +152,6 @@ export class DeliveredTurns {
   }
 
   handle({ type, properties }: OpencodeEvent): void {
-    if (type === 'session.idle' || type === 'session.status') {
-      for (const wake of this.#resting) wake()
-      this.#resting.clear()
-    }
     if (this.#live.size === 0) return
     if (type === 'message.updated') {
       const info = properties['info'] as { id: string; role: string; sessionID: string; parentID?: string }
@@ -171,17 +170,6 @@ export class DeliveredTurns {
     if (live.answers.has(messageID)) return true
     const { data } = await this.#deps.opencode.session.message({ path: { id, messageID } })
     return data?.info.parentID === live.asked
-  }
-
-  async #untilResting(id: string, signal: AbortSignal): Promise<void> {
-    for (;;) {
-      signal.throwIfAborted()
-      const { promise: news, resolve: wake } = Promise.withResolvers<void>()
-      this.#resting.add(wake)
-      const status = await answered(this.#deps.opencode.session.status(), 'say what it does')
-      if (status[id] === undefined || status[id].type === 'idle') return
-      await Promise.race([news, this.#deps.surroundings.sleep(lookAgainMs, signal)])
-    }
   }
 
   async #prompt(live: Live): Promise<Answer> {
@@ -214,7 +202,7 @@ export class DeliveredTurns {
       if (ok) live.replied = true
       else if (tries === replyTriesMax || codeIn(value) !== 'call_ended')
         return this.#deps.report(`the reply to ${messageId} was not sent: ${JSON.stringify(value)}`)
-      else await this.#deps.surroundings.sleep(lookAgainMs, signal).catch(() => undefined)
+      else await this.#deps.surroundings.sleep(replyAgainMs, signal).catch(() => undefined)
     }
   }
 }

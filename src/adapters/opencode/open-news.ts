@@ -9,10 +9,12 @@ import { agentIn } from './conversation.ts'
 import { keepModel } from './delivered-turns.ts'
 import type { KnownSessions } from './known-sessions.ts'
 import { answered, type OpencodeClient } from './opencode-api.ts'
+import type { OwnPrompts } from './own-prompts.ts'
 import type { ServerLink } from './server-link.ts'
 
 export type OpenNewsDeps = {
   opencode: OpencodeClient
+  prompts: OwnPrompts
   sessions: Pick<KnownSessions, 'nameOf'>
   link: Pick<ServerLink, 'current'>
   surroundings: Surroundings
@@ -53,7 +55,9 @@ export class OpenNews {
     this.#watched.set(session, over)
     const [oldest] = this.#watched.keys()
     if (this.#watched.size > watchedMax && oldest !== undefined) this.forget(oldest)
-    void this.#wait(session, over.signal).catch((error: unknown) => this.#deps.report(faultMessage(error)))
+    void this.#wait(session, over.signal).catch((error: unknown) => {
+      if (!over.signal.aborted) this.#deps.report(faultMessage(error))
+    })
   }
 
   forget(session: string): void {
@@ -71,18 +75,19 @@ export class OpenNews {
 
   /** It would rest now, when what it was given here has ended too; what there is to say makes it go on. */
   async rested(session: string, isGiven: () => boolean): Promise<void> {
-    const { opencode, surroundings } = this.#deps
+    const { prompts, surroundings } = this.#deps
+    const over = this.#watched.get(session)?.signal
     while (isGiven()) await surroundings.sleep(endMs)
-    const status = await answered(opencode.session.status(), 'say what it does')
-    // It works again: another end will come.
-    if (status[session] !== undefined && status[session].type !== 'idle') return
-    const text = await this.read(session, 'resting')
-    if (text !== '') await this.#prompt(session, text)
+    // Where it works again, another end will come.
+    if (over === undefined || !(await prompts.isResting(session))) return
+    await this.#say(session, await this.read(session, 'resting'), over)
   }
 
   async #wait(session: string, signal: AbortSignal): Promise<void> {
-    const { link, sessions, surroundings } = this.#deps
+    const { link, prompts, sessions, surroundings } = this.#deps
     while (!signal.aborted) {
+      // A server that has just started does not know that it works, and would start it.
+      await prompts.untilResting(session, signal)
       const [client, name] = [link.current()?.client, sessions.nameOf(session)]
       const news =
         client === undefined || name === null
@@ -90,9 +95,24 @@ export class OpenNews {
           : await client.sessions.awaitNews(name, { signal }).catch(() => null)
       if (signal.aborted) return
       if (news === null) await surroundings.sleep(againMs, signal).catch(() => undefined)
-      else if (news.status === 'told') await this.#prompt(session, news.text)
+      else if (news.status === 'told') await this.#say(session, news.text, signal)
       else if (news.status === 'replaced') return this.forget(session)
     }
+  }
+
+  /**
+   * What opencode does not take was announced all the same, and is not said twice: it waits in the inbox. The server
+   * hears that the session rests, and may have something else to say.
+   */
+  async #say(session: string, text: string, signal: AbortSignal): Promise<void> {
+    for (let said = text; said !== '' && !signal.aborted;)
+      try {
+        return await this.#deps.prompts.run(session, signal, () => this.#prompt(session, said))
+      } catch (error) {
+        if (signal.aborted) return
+        this.#deps.report(faultMessage(error))
+        said = await this.read(session, 'resting')
+      }
   }
 
   async #prompt(id: string, text: string): Promise<void> {
@@ -101,10 +121,6 @@ export class OpenNews {
     const known = await answered(session.get(at), `find session ${id}`)
     const agent = known.agent ?? agentIn(await answered(session.messages(at), 'show a conversation'))
     const parts = [{ type: 'text' as const, text, metadata: { tieline: { news: true } } }]
-    // It answers when the session rests again, which nobody here waits for.
-    void answered(
-      session.prompt({ ...at, body: { ...keepModel(known, agent), parts } }),
-      'take the news',
-    ).catch((error: unknown) => this.#deps.report(faultMessage(error)))
+    await answered(session.prompt({ ...at, body: { ...keepModel(known, agent), parts } }), 'take the news')
   }
 }

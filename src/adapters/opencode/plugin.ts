@@ -12,6 +12,7 @@ import { KnownSessions } from './known-sessions.ts'
 import { offeredTools } from './offered-tools.ts'
 import { OpenNews } from './open-news.ts'
 import type { Hooks, OpencodeClient, OpencodeSession, PluginInput } from './opencode-api.ts'
+import { OwnPrompts } from './own-prompts.ts'
 import { serverLink, type ServerLink } from './server-link.ts'
 import { ToolTracing } from './tool-tracing.ts'
 
@@ -37,7 +38,8 @@ export async function tielinePlugin(
   const report = createReporter(opencode)
   const reportFault = (error: unknown): void => report(faultMessage(error))
   const agent = options.agent ?? 'opencode'
-  const turns = new DeliveredTurns({ opencode, surroundings, report })
+  const prompts = new OwnPrompts({ opencode, surroundings })
+  const turns = new DeliveredTurns({ opencode, prompts, surroundings, report })
   const link: ServerLink = serverLink({
     find: (start) =>
       findServer(
@@ -60,7 +62,7 @@ export async function tielinePlugin(
   try {
     const { client } = await link.reach()
     const specs = await client.tools.list({ agent })
-    const news = new OpenNews({ opencode, sessions, link, surroundings, report })
+    const news = new OpenNews({ opencode, prompts, sessions, link, surroundings, report })
     const tracing = options.tracing === false ? null : new ToolTracing({ sessions, report })
     const schemas = new Map(specs.map(({ name, input }) => [name, input]))
     // Not awaited: opencode answers nothing before its plugins are there.
@@ -71,7 +73,7 @@ export async function tielinePlugin(
         const schema = schemas.get(toolID)
         if (schema !== undefined) output.jsonSchema = schema
       },
-      ...makeHooks({ link, sessions, turns, news, tracing, reportFault }),
+      ...makeHooks({ link, prompts, sessions, turns, news, tracing, reportFault }),
     }
   } catch (error) {
     link.close()
@@ -82,6 +84,7 @@ export async function tielinePlugin(
 
 type Parts = {
   link: ServerLink
+  prompts: OwnPrompts
   sessions: KnownSessions
   turns: DeliveredTurns
   news: OpenNews
@@ -90,12 +93,13 @@ type Parts = {
 }
 type EventHooks = Omit<Hooks, 'tool' | 'tool.definition'>
 
-const makeHooks = ({ link, sessions, turns, news, tracing, reportFault }: Parts): EventHooks => ({
+const makeHooks = ({ link, prompts, sessions, turns, news, tracing, reportFault }: Parts): EventHooks => ({
   async dispose() {
     news.close()
     link.close()
   },
   async event({ event }) {
+    prompts.handle(event)
     turns.handle(event)
     tracing?.handle(event)
     const session = event.properties['info'] as OpencodeSession
@@ -108,11 +112,15 @@ const makeHooks = ({ link, sessions, turns, news, tracing, reportFault }: Parts)
   },
   async 'chat.message'({ sessionID }, { message, parts }) {
     if (turns.begun(sessionID, message.id, parts) || sessions.isAside(sessionID)) return
-    sessions.claim(sessionID)
-    const taken = sessions.taken(sessionID).catch(reportFault)
-    await Promise.race([taken, surroundings.sleep(knownMsMax)])
+    const said = await prompts.enter(sessionID, async () => {
+      sessions.claim(sessionID)
+      const taken = sessions.taken(sessionID).catch(reportFault)
+      await Promise.race([taken, surroundings.sleep(knownMsMax)])
+      return news.read(sessionID, 'prompted')
+    })
+    // Afterwards: what waits for it to rest would take the words out of its mouth.
     news.watch(sessionID)
-    const [said, text] = [await news.read(sessionID, 'prompted'), parts.find((part) => part.type === 'text')]
+    const text = parts.find((part) => part.type === 'text')
     if (said !== '' && text !== undefined) text.text = `${text.text ?? ''}\n\n${said}`
   },
   async 'tool.execute.after'({ sessionID }, output) {
