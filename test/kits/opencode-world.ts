@@ -1,5 +1,5 @@
 /** A real server, and opencode in memory with the plugin in it. */
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect } from 'vitest'
@@ -32,12 +32,16 @@ export async function world(
   say: Say,
   options: TielinePluginOptions = {},
   agents: Record<string, AgentOptions> = {},
+  config: object = {},
 ): Promise<World> {
   const directory = mkdtempSync(join(tmpdir(), 'tieline-plugin-'))
   const dataDir = mkdtempSync(join(tmpdir(), 'tieline-plugin-data-'))
+  const file = join(dataDir, 'configuration.json')
+  writeFileSync(file, JSON.stringify(config))
   const start = () =>
     openServer({
       dataDir,
+      config: file,
       port: 0,
       agents: { helper: { description: 'helps', script: [{ say: 'helped' }] }, ...agents },
     })
