@@ -118,7 +118,7 @@ const makeHooks = ({ link, prompts, sessions, turns, news, tracing, reportFault 
       await Promise.race([taken, surroundings.sleep(knownMsMax)])
       return news.read(sessionID, 'prompted')
     })
-    // Afterwards: what waits for it to rest would take the words out of its mouth.
+    // The server has heard of the prompt by now, and starts nothing in the middle of it.
     news.watch(sessionID)
     const text = parts.find((part) => part.type === 'text')
     if (said !== '' && text !== undefined) text.text = `${text.text ?? ''}\n\n${said}`
