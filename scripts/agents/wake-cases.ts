@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import type { TielineClient } from '../../src/client/client.ts'
 import type { StreamedEvent } from '../../src/wire/log.ts'
 import type { FakeRequest } from '../../test/kits/fake-model.ts'
-import { pause, rests, type OpenProgram } from './open-programs.ts'
+import { pause, rests, type OpenId, type OpenProgram } from './open-programs.ts'
 import { addRules, waitFor, type World } from './world.ts'
 
 let count = 0
@@ -199,16 +199,23 @@ export async function whileClosed(world: World, client: TielineClient, who: Open
   await who.ask(again)
   await waitFor('the same conversation is told', () => wasSeen(world, who, id))
   await client.mail.decline(id)
-  if (who.id !== 'claude') return 'told when it was resumed'
+  const address = addresses[who.id]
+  if (address === undefined) return 'told when it was resumed'
+  await rests(client, who)
   await who.leave()
-  const address = `claude-code@${who.directory}`
-  const sent = await client.mail.send({ from: peer, session: address, message: 'whoever comes' })
+  const sent = await client.mail.send({
+    from: peer,
+    session: `${address}@${who.directory}`,
+    message: 'whoever comes',
+  })
   await who.reopen('new')
   await who.ask(prompt)
   await waitFor('a new one is told', () => wasSeen(world, who, sent.id))
   await client.mail.decline(sent.id)
   return 'told when it was resumed; mail to the directory, to a new one'
 }
+/** Sessions of OpenCode's plugin have no address together. */
+const addresses: Partial<Record<OpenId, string>> = { claude: 'claude-code', codex: 'codex-mcp-client' }
 
 /** The server dies after it has told the session, before the session has taken its mail. */
 export async function survivesKill(
