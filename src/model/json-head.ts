@@ -2,9 +2,9 @@
 const unitsMax = 400
 const levelsMax = 8
 
-export function jsonHead(value: unknown): string {
+export function jsonHead(value: unknown, units = unitsMax): string {
   try {
-    return write(value, levelsMax, unitsMax)
+    return write(value, levelsMax, units)
   } catch {
     // A getter or a proxy of a program that runs inside this process may throw.
     return `a value of type ${typeof value}`

@@ -64,8 +64,15 @@ export const subagentIterationsMax = 32
 export const subagentDepthMax = 1
 /** How long a driver may take to stop after its signal aborted, before its turn is ended without it. */
 export const stopGraceMs = 2000
-/** What one frame of a connected program may hold. */
-export const hostFrameBytesMax = 4 * 1024 * 1024
+/**
+ * R11: what an agent may say in one answer, and one with a loop of its own in its whole turn, in UTF-16 units. What
+ * is longer is no answer. A turn that does not finish keeps so much of what it had said.
+ */
+export const answerUnitsMax = 2_000_000
+/** The same for the words of what went wrong. */
+export const errorUnitsMax = 10_000
+/** What one frame of a connected program may hold. It is parsed at once: 2 MiB take some 20 ms. */
+export const hostFrameBytesMax = 2 * 1024 * 1024
 /** In UTF-16 units: a piece of what it says, why a turn failed, and the title of a session. */
 export const hostDeltaMax = 64 * 1024
 export const hostErrorMax = 10_000

@@ -9,7 +9,8 @@ export function headUnits(text: string, units: number): string {
   return text.slice(0, splits(text, units) ? units - 1 : units)
 }
 
-function tailUnits(text: string, units: number): string {
+/** The longest end, in the same way. */
+export function tailUnits(text: string, units: number): string {
   if (text.length <= units) return text
   const start = text.length - units
   return text.slice(splits(text, start) ? start + 1 : start)

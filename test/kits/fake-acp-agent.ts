@@ -4,14 +4,23 @@
  *
  * What it does stands in the variable FAKE_ACP, as JSON (`FakeAcp`), and in the text that it is asked: `say X`,
  * `think`, `plan`, `use TOKENS`, `edit FILE`, `ask` (for leave), `tool NAME JSON` (of the MCP server), `wait MS`,
- * `until FILE` (is in its home), `hang`, `die`, `child` (leaves one behind), each on its own line.
+ * `until FILE` (is in its home), `hang`, `die`, `child` (leaves one behind), `flood WHAT MEGABYTES PART` (of `text`,
+ * `tools`, `plans`, `leave` or `garbage`), each on its own line.
  */
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describeAgent, describeUse, describeUsage, describeWords, type FakeAcp } from './fake-acp.ts'
+import {
+  describeAgent,
+  describeUse,
+  describeUsage,
+  describeWords,
+  floodLines,
+  type FakeAcp,
+} from './fake-acp.ts'
 
 /** What comes is what we send ourselves, in tests: its shape is not checked. */
 // oxlint-disable-next-line typescript/no-explicit-any -- see above
@@ -166,6 +175,14 @@ async function act(session: Session, line: string): Promise<void> {
     case 'child': {
       const child = spawn('sleep', ['600'], { stdio: 'ignore' })
       log({ child: child.pid })
+      return
+    }
+    case 'flood': {
+      const [what = '', megabytes = '', part = 'x'] = rest
+      for (const line of floodLines(what, Number(megabytes) * 1024 * 1024, part, session.id)) {
+        if (running?.cancelled === true) return
+        if (!process.stdout.write(line)) await once(process.stdout, 'drain')
+      }
       return
     }
     case 'die':

@@ -68,3 +68,34 @@ export const describeWords = (text: string, isNamed: boolean): object => ({
   ...(isNamed ? { messageId: 'message-1' } : {}),
   content: { type: 'text', text },
 })
+
+const pieceUnits = 60_000
+
+/** Lines of one kind, until they have so many bytes. */
+export function* floodLines(what: string, bytes: number, part: string, sessionId: string): Generator<string> {
+  const text = part.repeat(Math.ceil(pieceUnits / part.length))
+  for (let [sent, n] = [0, 0]; sent < bytes; n += 1) {
+    const line =
+      what === 'garbage' ? `${part}\n` : `${JSON.stringify(floodMessage(what, n, text, sessionId))}\n`
+    sent += line.length
+    yield line
+  }
+}
+
+function floodMessage(what: string, n: number, text: string, sessionId: string): object {
+  const toolCall = { toolCallId: `${what}-${n}`, title: text, kind: 'execute', rawInput: { text } }
+  if (what === 'leave')
+    return {
+      jsonrpc: '2.0',
+      id: `l${n}`,
+      method: 'session/request_permission',
+      params: { sessionId, toolCall, options: [] },
+    }
+  const content = [{ type: 'diff', path: text, oldText: text, newText: text }]
+  const updates: Record<string, object> = {
+    text: describeWords(text, false),
+    tools: { sessionUpdate: 'tool_call', ...toolCall, status: 'completed', content },
+    plans: { sessionUpdate: 'plan', entries: [{ content: text, status: text, priority: text }] },
+  }
+  return { jsonrpc: '2.0', method: 'session/update', params: { sessionId, update: updates[what] } }
+}

@@ -3,7 +3,7 @@
  * it used only when it has finished; meanwhile there is its text, and the size of its context where it tells that:
  * its next request sends at least so much.
  */
-import type { CountTokens } from '../../model/text.ts'
+import { countRoughly, type CountTokens } from '../../model/text.ts'
 
 export class BudgetSpent extends Error {
   override readonly name = 'BudgetSpent'
@@ -39,7 +39,7 @@ export function watchBudget(
   return {
     said(text) {
       if (left === null) return
-      seen += count(text)
+      seen += countRoughly(count, text)
       look()
     },
     holds(tokens) {

@@ -3,17 +3,23 @@
  * bounded (R11), and what it does with our own tools is left out, since that is recorded where it happens.
  */
 import { isJson, isRecord, type Json } from '../../model/json.ts'
-import { cutBytes } from '../../model/text.ts'
+import { exceededBound, jsonHead } from '../../model/json-head.ts'
+import { cutBytes, headUnits } from '../../model/text.ts'
 import type { SeenStep } from '../../runtime/kernel/driven-port.ts'
 import { findOwnTool, type AskedTool } from '../../model/permission.ts'
-import { readAsked } from './permission.ts'
+import { readAsked, readId } from './permission.ts'
 import { textAt } from './text-at.ts'
 
 const textBytesMax = 16 * 1024
 const inputBytesMax = 16 * 1024
+/** All that one tool shows of what it changed. */
+const diffUnitsMax = 64 * 1024
 /** R11: of one turn. What comes beyond is not recorded. */
 const stepsMax = 2000
+const stepUnitsMax = 4 * 1024 * 1024
 const entriesMax = 100
+const pathMax = 1000
+const wordMax = 100
 
 export type Watched = {
   say: (text: string) => void
@@ -34,12 +40,14 @@ export type Observer = {
   worked(): { spoke: boolean; acted: boolean }
 }
 
-type Known = { asked: AskedTool; content: unknown; output: unknown; begun: boolean; ended: boolean }
+/** What is kept of a tool until it has ended is bounded as what is recorded of it. */
+type Known = { asked: AskedTool; content: Shown | null; output: Json; begun: boolean; ended: boolean }
+type Shown = { text: string; diffs: Json[] }
 
 const mergeTool = (update: Record<string, unknown>, before: Known | undefined): Known => ({
   asked: readAsked(update, before?.asked),
-  content: update['content'] ?? before?.content,
-  output: update['rawOutput'] ?? before?.output,
+  content: update['content'] == null ? (before?.content ?? null) : readContent(update['content']),
+  output: update['rawOutput'] == null ? (before?.output ?? null) : bounded(update['rawOutput'], textBytesMax),
   begun: before?.begun ?? false,
   ended: before?.ended ?? false,
 })
@@ -74,19 +82,26 @@ export function createObserver(
   prefix: string,
 ): Observer {
   const tools = new Map<string, Known>()
-  let [steps, plans, cost]: [number, number, Json] = [0, 0, null]
+  let [steps, units, plans, cost]: [number, number, number, Json] = [0, 0, 0, null]
   const speaker = createSpeaker(say)
+  const isFull = (): boolean => steps >= stepsMax || units >= stepUnitsMax
   const tell = (step: SeenStep): void => {
+    if (isFull()) return
     steps += 1
-    if (steps <= stepsMax) seen(step)
+    units += JSON.stringify([step.input, step.ended]).length
+    seen(step)
+  }
+  const keep = (id: string, known: Known): void => {
+    if (tools.has(id) || (tools.size < stepsMax && !isFull())) tools.set(id, known)
   }
   const takeTool = (update: Record<string, unknown>): void => {
-    const id = textAt(update, 'toolCallId')
+    const id = readId(update)
     const before = tools.get(id)
     if (before?.begun !== true) speaker.pause()
+    if (before?.ended === true) return
     const known = mergeTool(update, before)
-    if (tools.size < stepsMax || before !== undefined) tools.set(id, known)
-    if (known.ended || findOwnTool(known.asked, titles) !== null) return
+    keep(id, known)
+    if (findOwnTool(known.asked, titles) !== null) return
     const step = {
       key: `seen-${prefix}-${id}`,
       name: nameOf(known.asked),
@@ -96,8 +111,14 @@ export function createObserver(
     if (!known.begun && !isOver) tell({ ...step, ended: null })
     known.begun = true
     if (!isOver) return
-    known.ended = true
     tell({ ...step, ended: { ok: update['status'] === 'completed', output: describeOutput(known) } })
+    keep(id, {
+      asked: { ...known.asked, input: null },
+      content: null,
+      output: null,
+      begun: true,
+      ended: true,
+    })
   }
   return {
     take(update) {
@@ -127,11 +148,11 @@ export function createObserver(
       }
     },
     learn(call) {
-      const id = textAt(call, 'toolCallId')
+      const id = readId(call)
       const before = tools.get(id)
       const asked = readAsked(call, before?.asked)
       // Some agents ask before they have said anything of the tool, and say less later.
-      tools.set(id, { content: null, output: null, begun: false, ended: false, ...before, asked })
+      keep(id, { content: null, output: null, begun: false, ended: false, ...before, asked })
       return asked
     },
     cost: () => cost,
@@ -150,32 +171,47 @@ const nameOf = ({ name, kind, title }: AskedTool): string =>
 
 export const describeInput = ({ title, input, locations }: AskedTool): Json => ({
   title: title.slice(0, 500),
-  ...(locations.length === 0 ? {} : { locations: locations.slice(0, entriesMax) }),
+  ...(locations.length === 0 ? {} : { locations: [...locations] }),
   ...(input == null ? {} : { input: bounded(input, inputBytesMax) }),
 })
 
 /** JSON as it is where it is small, else its beginning as text. */
 function bounded(value: unknown, bytesMax: number): Json {
-  if (!isJson(value)) return null
-  const text = typeof value === 'string' ? value : JSON.stringify(value)
-  return text.length <= bytesMax ? value : `${cutBytes(text, bytesMax).text}…`
+  if (typeof value === 'string')
+    return value.length <= bytesMax ? value : `${cutBytes(value, bytesMax).text}…`
+  if (exceededBound(value, { bytesMax, depthMax: levelsMax }) === null) return isJson(value) ? value : null
+  return `${cutBytes(jsonHead(value, bytesMax), bytesMax).text}…`
 }
 
+const levelsMax = 100
+
 function describeOutput({ content, output }: Known): Json {
-  const parts = (Array.isArray(content) ? content : []) as unknown[]
-  const texts = parts.map((part) => (isRecord(part) ? readText(part['content']) : '')).filter(Boolean)
-  const diffs = parts.flatMap((part) => (isRecord(part) && part['type'] === 'diff' ? [readDiff(part)] : []))
-  const text = cutBytes(texts.join('\n'), textBytesMax).text
+  const { text, diffs } = content ?? { text: '', diffs: [] }
   return {
     ...(text === '' ? {} : { text }),
-    ...(diffs.length === 0 ? {} : { diffs: diffs.slice(0, entriesMax) }),
+    ...(diffs.length === 0 ? {} : { diffs }),
     // Codex has what came of it here only.
-    ...(text === '' && diffs.length === 0 && output != null ? { output: bounded(output, textBytesMax) } : {}),
+    ...(text === '' && diffs.length === 0 && output !== null ? { output } : {}),
   }
 }
 
-const readDiff = (part: Record<string, unknown>): Json => ({
-  path: textAt(part, 'path'),
+function readContent(content: unknown): Shown {
+  const parts = (Array.isArray(content) ? content : []) as unknown[]
+  const texts = parts.map((part) => (isRecord(part) ? readText(part['content']) : '')).filter(Boolean)
+  const diffs: Json[] = []
+  let units = 0
+  for (const part of parts) {
+    if (!isRecord(part) || part['type'] !== 'diff') continue
+    if (diffs.length >= entriesMax || units >= diffUnitsMax) break
+    const diff = readDiff(part)
+    units += diff.path.length + (diff.oldText?.length ?? 0) + diff.newText.length
+    diffs.push(diff)
+  }
+  return { text: cutBytes(texts.join('\n'), textBytesMax).text, diffs }
+}
+
+const readDiff = (part: Record<string, unknown>) => ({
+  path: headUnits(textAt(part, 'path'), pathMax),
   oldText: typeof part['oldText'] === 'string' ? cutBytes(part['oldText'], textBytesMax).text : null,
   newText: typeof part['newText'] === 'string' ? cutBytes(part['newText'], textBytesMax).text : '',
 })
@@ -186,8 +222,8 @@ const readPlan = (entries: unknown): Json =>
       ? [
           {
             content: textAt(entry, 'content').slice(0, 500),
-            status: textAt(entry, 'status'),
-            priority: textAt(entry, 'priority'),
+            status: headUnits(textAt(entry, 'status'), wordMax),
+            priority: headUnits(textAt(entry, 'priority'), wordMax),
           },
         ]
       : [],
@@ -199,6 +235,9 @@ function readCost(update: Record<string, unknown>): Json {
   return {
     used: number(update['used']),
     size: number(update['size']),
-    cost: cost === null ? null : { amount: number(cost['amount']), currency: textAt(cost, 'currency') },
+    cost:
+      cost === null
+        ? null
+        : { amount: number(cost['amount']), currency: headUnits(textAt(cost, 'currency'), wordMax) },
   }
 }

@@ -2,8 +2,10 @@
 import type { Usage } from '../../model/event.ts'
 import type { Json } from '../../model/json.ts'
 import { isRecord } from '../../model/json.ts'
-import { countGently, type CountTokens } from '../../model/text.ts'
+import { answerUnitsMax } from '../../model/limits.ts'
+import { countGently, countRoughly, headUnits, type CountTokens } from '../../model/text.ts'
 import type { LimitBook } from '../../runtime/kernel/driven-port.ts'
+import { SaidTooMuch } from '../../runtime/kernel/faults.ts'
 import type { Clock, Steps, TurnInput } from '../../runtime/kernel/ports.ts'
 import { BudgetSpent, watchBudget } from './budget.ts'
 import { createObserver, describeInput, type Observer } from './observe.ts'
@@ -53,9 +55,12 @@ export async function runPrompt(
   const observer = createObserver(
     {
       say(text) {
-        said.text += text
-        steps.emit(text)
-        budget.said(text)
+        const room = answerUnitsMax - said.text.length
+        const heard = text.length > room ? headUnits(text, room) : text
+        said.text += heard
+        steps.emit(heard)
+        budget.said(heard)
+        if (text.length > room) over.abort(new SaidTooMuch())
       },
       seen: (step) => steps.driven?.seen(step),
       holds: (tokens) => budget.holds(tokens),
@@ -82,9 +87,11 @@ export async function runPrompt(
       if (said.text !== '' && !said.text.endsWith('\n')) steps.emit('\n')
     }
   } catch (fault) {
-    if (!(fault instanceof BudgetSpent) || signal.aborted) throw fault
+    if (!(fault instanceof BudgetSpent || fault instanceof SaidTooMuch) || signal.aborted) throw fault
     // Its process is gone, so nobody will say any more what it has used.
-    const usage = { input: used.input + budget.spent(), output: used.output, estimated: true }
+    const spoken = fault instanceof SaidTooMuch ? countRoughly(deps.count, said.text) : 0
+    const seen = Math.max(budget.spent(), spoken)
+    const usage = { input: used.input + seen, output: used.output, estimated: true }
     return { value: { text: said.text.trim(), error: fault.message, cost: observer.cost() }, usage }
   } finally {
     offWords?.()

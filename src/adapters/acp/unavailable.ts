@@ -1,5 +1,6 @@
 /** What keeps an agent from working at all, told from what it or its process says. */
 import { isRecord } from '../../model/json.ts'
+import { headUnits } from '../../model/text.ts'
 import type { Preset } from './presets.ts'
 import type { Unavailable } from './program.ts'
 
@@ -31,11 +32,16 @@ const loginWords = [
 const limitWords = [/usage limit|rate.?limit|quota|too many requests|limit (?:was )?reached|\b429\b/i]
 const says = (text: string, words: readonly RegExp[]): boolean => words.some((word) => word.test(text))
 
+const wordsMax = 2000
+
+/** An agent may word its fault as long as a message may be. */
 export const faultText = (fault: unknown): string => {
-  if (!(fault instanceof Error)) return String(fault)
+  if (!(fault instanceof Error)) return headUnits(String(fault), wordsMax)
   const data = 'data' in fault ? fault.data : undefined
-  const more = isRecord(data) && typeof data['details'] === 'string' ? data['details'] : ''
-  return more === '' || fault.message.includes(more) ? fault.message : `${fault.message}: ${more}`
+  const more =
+    isRecord(data) && typeof data['details'] === 'string' ? headUnits(data['details'], wordsMax) : ''
+  const words = headUnits(fault.message, wordsMax)
+  return more === '' || words.includes(more) ? words : `${words}: ${more}`
 }
 
 /** Null where it says something else. */

@@ -3,8 +3,10 @@
  * turn is lost, and its originator learns that.
  */
 import type { OpeningMessage, Usage } from '../../model/event.ts'
+import { answerUnitsMax } from '../../model/limits.ts'
 import { toNanoUsd } from '../../model/money.ts'
-import { RunnerLost } from '../../runtime/kernel/faults.ts'
+import { headUnits } from '../../model/text.ts'
+import { RunnerLost, SaidTooMuch } from '../../runtime/kernel/faults.ts'
 import type { Clock, Driver, Steps, TurnInput, TurnOutcome } from '../../runtime/kernel/ports.ts'
 import type { ToHost } from '../../wire/host.ts'
 import type { HostAnswer, HostHub } from './hub.ts'
@@ -27,8 +29,11 @@ export const hostDriver = (deps: HostDriverDeps): Driver => ({
       { prompt: turn.prompt },
       async (stepSignal) => {
         const { output, error, usage } = await runThere(deps, turn, steps, stepSignal)
+        const isLong = output.length > answerUnitsMax
         return {
-          value: { text: output, error },
+          value: isLong
+            ? { text: headUnits(output, answerUnitsMax), error: new SaidTooMuch().message }
+            : { text: output, error },
           usage: usage === null ? null : readReported(usage),
         }
       },

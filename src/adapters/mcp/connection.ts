@@ -156,7 +156,7 @@ const httpTransport = (server: Extract<McpServer, { url: string }>): StreamableH
  * go on for as long as the server does.
  */
 const serverFetch = boundedFetch(
-  { eventBytesMax: mcpMessageBytesMax, streamBytesMax: Number.MAX_SAFE_INTEGER },
+  { eventBytesMax: mcpMessageBytesMax, streamBytesMax: Number.MAX_SAFE_INTEGER, depthMax: 100 },
   (what) => new Error(what),
 )
 

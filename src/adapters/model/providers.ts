@@ -151,12 +151,13 @@ function missingKey(
 
 /**
  * An event holds at most a whole answer, and such an event is parsed at once, and written into a message where
- * it is not what was expected: 1 MiB takes some 25 ms, and is more than any model answers with. A stream may
+ * it is not what was expected: 512 KiB take some 15 ms, and are more than any model answers with. A stream may
  * say it in pieces of a few letters each.
  */
 export const providerLimits: AnswerLimits = {
-  eventBytesMax: 1024 * 1024,
+  eventBytesMax: 512 * 1024,
   streamBytesMax: 256 * 1024 * 1024,
+  depthMax: 100,
 }
 const providerFetch = boundedFetch(providerLimits, (what) => new BadStream('garbage', what))
 

@@ -3,13 +3,11 @@
  * retries here.
  */
 import type { LanguageModelV4, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
+import { answerUnitsMax } from '../../model/limits.ts'
 import type { AskedCall } from '../../runtime/turns/loop.ts'
 import type { Alarm } from '../../runtime/kernel/alarm.ts'
 import type { Clock } from '../../runtime/kernel/ports.ts'
 import { toModelCall, type WireRequest } from './wire.ts'
-
-/** R11: an answer longer than this is not an answer. */
-export const answerCharsMax = 2_000_000
 
 export class Stalled extends Error {
   constructor(stallMs: number) {
@@ -142,8 +140,8 @@ function take(part: LanguageModelV4StreamPart, received: Received, emit: (text: 
 }
 
 function bound(received: Received): void {
-  if (received.text.length + received.inputChars > answerCharsMax)
-    throw new BadStream('garbage', `the answer is longer than ${answerCharsMax} characters`)
+  if (received.text.length + received.inputChars > answerUnitsMax)
+    throw new BadStream('garbage', `the answer is longer than ${answerUnitsMax} characters`)
 }
 
 /** One alarm per request, not one per part: when it rings, it looks how long ago the last part came. */

@@ -69,7 +69,7 @@ async function listModels(provider: Provider, env: CommandInput['env']): Promise
   actLater(answerMsMax, over.signal, () => over.abort())
   try {
     const ask = boundedFetch(
-      { eventBytesMax: answerBytesMax, streamBytesMax: answerBytesMax },
+      { eventBytesMax: answerBytesMax, streamBytesMax: answerBytesMax, depthMax: 100 },
       (what) => new Error(what),
     )
     const { url, headers } = describeList(provider, key)

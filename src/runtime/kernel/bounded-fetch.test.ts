@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { boundedFetch } from './bounded-fetch.ts'
 
-const limits = { eventBytesMax: 1000, streamBytesMax: 20_000 }
+const limits = { eventBytesMax: 1000, streamBytesMax: 20_000, depthMax: 100 }
 
 /** Answers with pieces until it is told to stop, and counts them. */
 function answering(type: string, pieces: Iterable<string>) {
@@ -102,4 +102,33 @@ test('a long piece is handed on in short ones, and others run in between', async
   expect(Math.max(...lengths)).toBeLessThanOrEqual(8192)
   expect(rounds).toBeGreaterThanOrEqual(lengths.length - 1)
   expect(lengths.length).toBeGreaterThan(2)
+})
+
+test.each([
+  [
+    'an event',
+    'text/event-stream',
+    `data: ${'['.repeat(101)}\n\n`,
+    'one event of the stream has more than 100 levels',
+  ],
+  ['lines of one event', 'text/event-stream', 'data: {"a":\n'.repeat(101), 'more than 100 levels'],
+  ['a body', 'application/json', '{"error":'.repeat(101), 'the answer has more than 100 levels'],
+  [
+    'a body that says it is none',
+    'text/html',
+    '{"error":'.repeat(101),
+    'the answer has more than 100 levels',
+  ],
+])('%s that is deeper than any answer is not given to a library', async (_name, type, text, says) => {
+  await expect(answering(type, [text]).read()).rejects.toThrow(says)
+})
+
+test.each([
+  ['text/event-stream', `data: ${'['.repeat(100)}${']'.repeat(100)}\n\n`],
+  ['text/event-stream', `data: {"text":"${'[{'.repeat(200)}\\"${'['.repeat(200)}"}\n\n`],
+  ['text/event-stream', 'data: [[[\n\n'.repeat(60)],
+  ['application/json', JSON.stringify({ text: `"${'{'.repeat(300)}\\` })],
+  ['text/html', `it isn"t [so]${' {a}'.repeat(150)}`],
+])('brackets in texts, and those of many events, are not deep: %s %#', async (type, text) => {
+  expect(await answering(type, [text]).read()).toBe(text)
 })

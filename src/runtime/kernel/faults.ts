@@ -1,5 +1,6 @@
 /** What may break a turn from outside, by kind, so that whoever catches it can tell them apart. */
 import type { Outcome, Usage } from '../../model/event.ts'
+import { answerUnitsMax } from '../../model/limits.ts'
 import { StoreUnavailable } from './store-health.ts'
 
 const causesMax = 5
@@ -56,6 +57,14 @@ export class ProviderFault extends Error {
 /** What really ran the turn is gone, and cannot go on: the turn ends `lost`. */
 export class RunnerLost extends Error {
   override readonly name = 'RunnerLost'
+}
+
+/** R11: an agent said more than an answer may have. What it had said until then is kept. */
+export class SaidTooMuch extends Error {
+  override readonly name = 'SaidTooMuch'
+  constructor() {
+    super(`output_too_long: the agent was stopped after it had said ${answerUnitsMax} characters`)
+  }
 }
 
 /** Why a driver's signal aborted: the turn was told to stop. */

@@ -10,7 +10,9 @@ import type { Activation, SessionRow, TurnFacts, TurnRow } from '../../model/fac
 import type { Progress } from '../../model/end.ts'
 import type { Moved } from '../../model/fallback.ts'
 import type { CallId, Millis, SessionId } from '../../model/id.ts'
+import { answerUnitsMax } from '../../model/limits.ts'
 import { addSpent, nothingSpent, readSpent, recalledSpent, type Spent } from '../../model/money.ts'
+import { tailUnits } from '../../model/text.ts'
 import { msLeft } from './kept-time.ts'
 import type { Runtime } from './runtime.ts'
 import { type Acts, type Tool } from './ports.ts'
@@ -157,7 +159,7 @@ export function createRunning(
 }
 
 export const turnProgress = (running: Running): Progress => ({
-  output: running.said,
+  output: tailUnits(running.said, answerUnitsMax),
   ...countSpent(running),
   tokensBelow: running.tokensBelow,
   spentBelow: running.spentBelow,

@@ -16,9 +16,10 @@ import {
 } from '../../model/end.ts'
 import { type CallId, type SessionId, type TurnId } from '../../model/id.ts'
 import type { Opening } from '../../model/event.ts'
+import { answerUnitsMax } from '../../model/limits.ts'
 import { addSpent, nothingSpent, readSpent } from '../../model/money.ts'
 import type { SessionRow, TurnFacts, TurnRow } from '../../model/facts.ts'
-import { countGently } from '../../model/text.ts'
+import { countGently, tailUnits } from '../../model/text.ts'
 import { callMsMax } from '../../model/time-limits.ts'
 import { describeTimeout } from '../../model/timeout-words.ts'
 import { assertOurs, commit, isOurs } from '../kernel/commit.ts'
@@ -293,5 +294,6 @@ export async function recordedProgress(runtime: Runtime, row: TurnRow): Promise<
     )
       texts.push(output['text'])
   }
-  return { output: texts.join('\n'), tokensUsed, tokensBelow: 0, spent, toolCalls: [...tools], iterations }
+  const output = tailUnits(texts.join('\n'), answerUnitsMax)
+  return { output, tokensUsed, tokensBelow: 0, spent, toolCalls: [...tools], iterations }
 }

@@ -9,14 +9,15 @@
 import { boundUsage } from '../../model/bound-usage.ts'
 import type { StepKind, Usage } from '../../model/event.ts'
 import type { Json } from '../../model/json.ts'
-import { stopGraceMs } from '../../model/limits.ts'
+import { answerUnitsMax, stopGraceMs } from '../../model/limits.ts'
 import type { Delta } from '../../wire/log.ts'
 import { addSpent, readSpent } from '../../model/money.ts'
+import { headUnits, tailUnits } from '../../model/text.ts'
 import { flush, flushSoon } from '../kernel/flush.ts'
 import { isDriven } from '../../model/agent.ts'
 import { payOfDay } from '../kernel/day-spending.ts'
 import { holdWhileDraining, underWay } from '../kernel/drain.ts'
-import { BudgetExhausted } from '../kernel/faults.ts'
+import { BudgetExhausted, SaidTooMuch } from '../kernel/faults.ts'
 import { assertBudget, holdMoney, lookAtBudget, readMoney, tokensLeft } from './budget-left.ts'
 import { drivenSteps } from './driven-steps.ts'
 import { createSteering } from './steering.ts'
@@ -140,7 +141,7 @@ function recall<T extends Json>(runtime: Runtime, running: Running, kind: StepKi
   beginStep(running, kind)
   const text =
     kind === 'model' && typeof value === 'object' && value !== null && 'text' in value ? value['text'] : null
-  if (typeof text === 'string') emit(runtime, running, text)
+  if (typeof text === 'string') say(runtime, running, text)
   if (kind === 'model') running.answeredOffset = running.stepOffset
   return value
 }
@@ -151,6 +152,8 @@ function beginStep(running: Running, kind: StepKind): void {
   running.step += 1
   running.stepOffset = 0
   running.answeredOffset = 0
+  // Of all its answers together a turn keeps no more than of one.
+  running.said = tailUnits(running.said, answerUnitsMax)
   if (running.said !== '' && !running.said.endsWith('\n')) running.said += '\n'
 }
 
@@ -161,7 +164,15 @@ function account(runtime: Runtime, running: Running, usage: Usage | null): void 
   running.spent = addSpent(running.spent, readSpent(usage))
 }
 
+/** R11: whatever runs the turn, it is stopped where it says more than an answer may have. */
 function emit(runtime: Runtime, running: Running, text: string): void {
+  const room = answerUnitsMax - running.stepOffset
+  if (text.length <= room) return say(runtime, running, text)
+  say(runtime, running, headUnits(text, room))
+  running.abort.abort(new SaidTooMuch())
+}
+
+function say(runtime: Runtime, running: Running, text: string): void {
   if (text === '' || running.abort.signal.aborted) return
   running.said += text
   running.remark = ''

@@ -8,12 +8,12 @@ import { externalAgent } from '../../model/agent.ts'
 import { describeStop, type TurnResult } from '../../model/end.ts'
 import type { SessionRow, TurnRow } from '../../model/facts.ts'
 import type { TurnId } from '../../model/id.ts'
-import { stopGraceMs } from '../../model/limits.ts'
-import { countGently, cutBytes } from '../../model/text.ts'
+import { answerUnitsMax, errorUnitsMax, stopGraceMs } from '../../model/limits.ts'
+import { countGently, cutBytes, headUnits, tailUnits } from '../../model/text.ts'
 import { withSessionModel } from '../kernel/new-session.ts'
 import { follow } from './claim.ts'
 import { finishTurn } from './ending.ts'
-import { BudgetExhausted, Fenced, RunnerLost, Stopped } from '../kernel/faults.ts'
+import { BudgetExhausted, Fenced, RunnerLost, SaidTooMuch, Stopped } from '../kernel/faults.ts'
 import { forgetTime, keepTime, renewTime } from '../kernel/kept-time.ts'
 import { settleCommits, startingOne } from '../kernel/commit.ts'
 import { inProject } from '../kernel/projects-port.ts'
@@ -169,6 +169,14 @@ async function prepare(runtime: Runtime, running: Running) {
 /** A driver of somebody's own may return anything. */
 function checked(outcome: TurnOutcome): TurnOutcome {
   const known = ['completed', 'failed', 'budget_exhausted', 'timed_out'].includes(outcome?.outcome)
+  if (known && typeof outcome.output === 'string' && outcome.output.length > answerUnitsMax)
+    return {
+      outcome: 'failed',
+      output: headUnits(outcome.output, answerUnitsMax),
+      error: new SaidTooMuch().message,
+      iterations: 0,
+      whole: true,
+    }
   if (known && typeof outcome.output === 'string')
     return {
       ...outcome,
@@ -227,10 +235,12 @@ async function toTurnResult(runtime: Runtime, running: Running, ended: TurnOutco
   const stopped = running.stopAs
   const empty = ended.outcome === 'completed' && ended.output.trim() === ''
   const outcome = stopped ?? (empty ? 'failed' : ended.outcome)
-  const error = stopped !== null ? describeStop(stopped) : empty ? emptyOutput : ended.error
+  const why = ended.error === null ? null : headUnits(ended.error, errorUnitsMax)
+  const error = stopped !== null ? describeStop(stopped) : empty ? emptyOutput : why
   // Whatever a run that did not finish had said is kept, not only its last words.
   const isWhole = outcome === 'completed' || (stopped === null && ended.whole === true)
-  const output = isWhole || running.said.trim() === '' ? ended.output : running.said
+  const said = isWhole || running.said.trim() === '' ? ended.output : running.said
+  const output = tailUnits(said, answerUnitsMax)
   return {
     outcome,
     output,
