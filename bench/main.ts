@@ -18,11 +18,11 @@ import { createProgress, type Progress } from './progress.ts'
 import { renderCheck, isMet, renderTable, type Part } from './report.ts'
 import { probes } from './probes.ts'
 import { queues } from './queues.ts'
-import { stalls } from './stalls.ts'
+import { stalls, type Share } from './stalls.ts'
 import { startup } from './startup.ts'
 import { tokens } from './tokens.ts'
 
-type Run = (progress: Progress, seconds: number, all: boolean) => Promise<Part>
+type Run = (progress: Progress, seconds: number, all: boolean, share: Share) => Promise<Part>
 const parts: Record<string, Run> = {
   tokens,
   probes,
@@ -41,7 +41,7 @@ const parts: Record<string, Run> = {
   'http-start': httpStart,
   'http-disconnect': httpDisconnect,
   cluster,
-  stalls,
+  stalls: (progress, _seconds, _all, share) => stalls(progress, share),
 }
 const secondsDefault = 1.5
 
@@ -51,6 +51,8 @@ const help = `npm run bench -- [options]
   --seconds <n>   length of one timed round (default ${secondsDefault}); most parts run five rounds each
   --all           delegations, probes: LangGraph with its SQLite saver too; installed on first use, below
                   node_modules/.cache
+  --share <n/m>   stalls: the n-th of m parts of all routes and tools (default 1/1); the tables of all parts
+                  make the whole one
   --json          print the results as JSON instead of tables
   --help          print this help
 
@@ -65,6 +67,7 @@ const { values } = parseArgs({
     only: { type: 'string', multiple: true },
     seconds: { type: 'string', default: String(secondsDefault) },
     all: { type: 'boolean', default: false },
+    share: { type: 'string', default: '1/1' },
     json: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -84,12 +87,18 @@ function parseSeconds(): number {
   return seconds
 }
 
+function parseShare(): Share {
+  const [which = 0, of = 0] = (/^(\d{1,2})\/(\d{1,2})$/.exec(values.share) ?? []).slice(1).map(Number)
+  if (which < 1 || which > of) throw new Error(`--share: "${values.share}" is not a part such as 1/3`)
+  return [which, of]
+}
+
 async function main(): Promise<void> {
   const progress = createProgress(process.stderr)
   const done: Part[] = []
-  const seconds = parseSeconds()
+  const [seconds, share] = [parseSeconds(), parseShare()]
   for (const [, run] of chooseParts()) {
-    const part = await run(progress, seconds, values.all)
+    const part = await run(progress, seconds, values.all, share)
     done.push(part)
     progress.end()
     if (!values.json) console.log(`${[...part.tables.map(renderTable), ...part.notes].join('\n\n')}\n`)

@@ -139,12 +139,12 @@ const framesOf = (): Try[] => [
   },
   {
     what: '/ws/host',
-    input: 'a frame of 4 MiB',
+    input: 'a frame of 2 MiB',
     send: (at) =>
       frame(
         at,
         '/ws/host',
-        JSON.stringify({ type: 'answer', turn: 't', output: texts['half keys']?.(4_000_000) }),
+        JSON.stringify({ type: 'answer', turn: 't', output: texts['half keys']?.(2_000_000) }),
       ),
   },
 ]
@@ -213,7 +213,18 @@ async function begin(place: Place, control: Window[]): Promise<Bench> {
   return bench
 }
 
-export async function stalls(progress: Progress): Promise<Part> {
+/** A part of the routes and tools, in their order, so that the tables of all parts make the whole one. */
+function chooseShare(tries: readonly Try[], [which, of]: Share): readonly Try[] {
+  const names = [...new Set(tries.map(({ what }) => what))]
+  const from = Math.floor((names.length * (which - 1)) / of)
+  const chosen = new Set(names.slice(from, Math.floor((names.length * which) / of)))
+  return tries.filter(({ what }) => chosen.has(what))
+}
+
+/** The first of three: [1, 3]. */
+export type Share = readonly [which: number, of: number]
+
+export async function stalls(progress: Progress, share: Share): Promise<Part> {
   const directory = mkdtempSync(join(tmpdir(), 'tieline-stalls-'))
   const [dataDir, cwd] = [join(directory, 'data'), join(directory, 'work')]
   mkdirSync(dataDir)
@@ -232,7 +243,7 @@ export async function stalls(progress: Progress): Promise<Part> {
   const bench = await begin(place, control)
   const measured: Measured[] = []
   try {
-    const tries = await triesOf(bench.victim.url, bench.ids)
+    const tries = chooseShare(await triesOf(bench.victim.url, bench.ids), share)
     progress.part('stalls', tries.length)
     for (const one of tries) {
       measured.push(await measure(bench, one))
