@@ -47,3 +47,14 @@ test('what comes after the last break waits, and only one return is taken off th
   push(Buffer.from('\n'))
   expect(taken).toEqual(['a\r', '', '\rb', 'rest'])
 })
+
+test('a line that is too long is passed over where that is allowed, and the next is taken', () => {
+  const taken: string[] = []
+  const push = boundedLines(
+    3,
+    (line) => taken.push(line),
+    () => taken.push('(long)'),
+  )
+  for (const piece of ['ab\nabcd', 'e'.repeat(100), 'f\ncd\n']) push(Buffer.from(piece))
+  expect(taken).toEqual(['ab', '(long)', 'cd'])
+})

@@ -70,7 +70,7 @@ export const stopGraceMs = 2000
  */
 export const answerUnitsMax = 2_000_000
 /** The same for the words of what went wrong. */
-export const errorUnitsMax = 10_000
+export const errorUnitsMax = 20_000
 /** What one frame of a connected program may hold. It is parsed at once: 2 MiB take some 20 ms. */
 export const hostFrameBytesMax = 2 * 1024 * 1024
 /** In UTF-16 units: a piece of what it says, why a turn failed, and the title of a session. */

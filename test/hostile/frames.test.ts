@@ -56,7 +56,7 @@ describe('a frame that is nested too deep is refused by the name of its field, a
     ['/ws', `{"type":"subscribe","after":${deep(9000, '{"a":', '}').replace('{"a":}', '{"a":1}')}}`, 'after'],
     ['/ws', deep(30_000), 'frame'],
     ['/ws/host', `{"type":"tool","turn":"t","id":"i","name":"n","input":${deep(3000)}}`, 'input'],
-    ['/ws/host', `{"type":"tool","turn":"t","id":"i","name":"n","input":${deep(1_900_000)}}`, 'input'],
+    ['/ws/host', `{"type":"tool","turn":"t","id":"i","name":"n","input":${deep(900_000)}}`, 'input'],
     ['/ws/host', `{"type":"hello","agent":"a","sessions":${deep(500_000)}}`, 'sessions'],
     ['/ws/host', `{"type":"answer","turn":${deep(500_000)}}`, 'turn'],
   ]

@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest'
+import { findOwnTool } from '../../model/permission.ts'
+import type { SeenStep } from '../../runtime/kernel/driven-port.ts'
 import { createObserver } from './observe.ts'
+import { readAsked } from './permission.ts'
 
 /** What is said of these updates: a text is a chunk of the message before it, `null` a tool. */
 function hear(updates: readonly (string | null | { id: string; text: string })[]): string {
@@ -43,4 +46,51 @@ test('"I look at the commit.One finding": messages before and after a tool ran i
 
 test('nothing is put before the first words, nor where a message ends its own line', () => {
   expect(hear([null, 'First.', '\n', null, '', 'Second.'])).toBe('First.\nSecond.')
+})
+
+/** What is recorded of tools that each show `text` in every field that they have. */
+function show(text: string, count: number): SeenStep[] {
+  const steps: SeenStep[] = []
+  const watched = {
+    say: () => undefined,
+    seen: (step: SeenStep) => void steps.push(step),
+    holds: () => undefined,
+    adds: () => undefined,
+  }
+  const observer = createObserver(watched, new Map(), '1')
+  const diff = { type: 'diff', path: text, oldText: text, newText: text }
+  for (let n = 0; n < count; n += 1)
+    observer.take({
+      sessionUpdate: 'tool_call',
+      toolCallId: `${n} ${text}`,
+      title: text,
+      kind: text,
+      rawInput: { text },
+      locations: Array.from({ length: 300 }, () => ({ path: text })),
+      content: [
+        { type: 'content', content: { type: 'text', text } },
+        ...Array.from({ length: 300 }, () => diff),
+      ],
+      status: 'completed',
+    })
+  return steps
+}
+
+test('R11: whatever a tool shows is bounded, one by one and all together', () => {
+  const long = 'k'.repeat(300_000)
+  const [one] = show(long, 1)
+  expect(JSON.stringify(one).length).toBeLessThan(250_000)
+  const all = show(long, 100)
+  expect(all.length).toBeGreaterThan(10)
+  expect(JSON.stringify(all).length).toBeLessThan(5_000_000)
+})
+
+test('a tool of ours with a long input is still known as ours', () => {
+  const input = { server: 'tieline', tool: 'sub_agent', arguments: { task: 'x'.repeat(100_000) } }
+  expect(findOwnTool(readAsked({ rawInput: input, kind: 'execute' }, undefined), new Map())).toBe('sub_agent')
+})
+
+test('a long title that begins like a tool of ours is none of ours', () => {
+  const title = `mcp__tieline__${'a'.repeat(1000)} && rm -rf /`
+  expect(findOwnTool(readAsked({ title }, undefined), new Map())).toBeNull()
 })

@@ -4,6 +4,7 @@ import { world, type World } from '../../../test/kits/world.ts'
 import { hostDriver } from './drive.ts'
 import type { ToHost } from '../../wire/host.ts'
 import { hostHub, type Host, type HostHub } from './hub.ts'
+import { answerUnitsMax } from '../../model/limits.ts'
 import { isRefusal } from '../../model/refusal.ts'
 
 type Program = Host & { frames: ToHost[] }
@@ -88,4 +89,30 @@ test('what a program calls a failure is one, with what it said', async () => {
     error: 'host_failed: it broke',
     output: 'so far ',
   })
+})
+
+test('R11: a program that says more than an answer may have is stopped, in pieces or at once', async () => {
+  for (const speak of [
+    (hub: HostHub, host: Host, turn: string) => {
+      for (let n = 0; n < 40; n += 1) hub.turn(host, turn)?.say('-sk-'.repeat(16_000))
+    },
+    (hub: HostHub, host: Host, turn: string) =>
+      hub
+        .turn(host, turn)
+        ?.answer({ output: '-sk-'.repeat(answerUnitsMax / 4 + 1), error: null, usage: null }),
+  ]) {
+    const { w, hub, session } = await hosted()
+    const host = program()
+    hub.attach(host, session, 'a')
+    const run = w.ask('', 'go', { session })
+    await w.rest()
+    const [frame] = host.frames
+    speak(hub, host, frame?.type === 'turn' ? frame.turn : '')
+    const ended = await w.until(run)
+    expect(ended).toMatchObject({
+      outcome: 'failed',
+      error: expect.stringContaining('output_too_long') as string,
+    })
+    expect(ended.output.length).toBeLessThanOrEqual(answerUnitsMax)
+  }
 })
