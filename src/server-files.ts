@@ -1,10 +1,11 @@
 /** What a server keeps in its data directory besides the log: its keys, and where it listens. */
 import { createHash, randomBytes } from 'node:crypto'
-import { chmod, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { chmod, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { LoadedConfig } from './config.ts'
 import { systemClock } from './runtime/kernel/system-clock.ts'
 import { prepareDirectory } from './store/directory.ts'
+import { readKept } from './trust/kept-file.ts'
 import { restrict } from './trust/private-files.ts'
 import { version } from './version.ts'
 
@@ -25,8 +26,14 @@ export async function readKeys(dataDir: string, given: string | null): Promise<K
   return { token, secret: createHash('sha256').update(seed).digest(), known: [token, seed] }
 }
 
+const keyBytesMax = 4096
+
 async function readOrMake(file: string, make: () => string): Promise<string> {
-  const known = await readFile(file, 'utf8').catch(() => '')
+  const known = await readKept(file, keyBytesMax).then(String, (fault: NodeJS.ErrnoException) => {
+    // What is no file is not written to either: it could be a pipe that nobody reads.
+    if (fault.code === undefined) throw fault
+    return ''
+  })
   if (known.trim() !== '') return known.trim()
   const made = make()
   await writeFile(file, `${made}\n`, { mode: 0o600 })
@@ -42,6 +49,7 @@ export async function announce(
   { file: config, digest }: LoadedConfig,
 ): Promise<() => Promise<void>> {
   const file = join(dataDir, 'server.json')
+  await rm(`${file}.new`, { force: true })
   await writeFile(
     `${file}.new`,
     `${JSON.stringify({ url, auth, pid: process.pid, version, startedAt: systemClock.now(), config, digest })}\n`,

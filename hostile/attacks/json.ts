@@ -68,6 +68,11 @@ export const json: Family = {
       try: (target) => ask(target, 'GET', `/api/sessions?dir=${'%2e%2e%2f'.repeat(1500)}`),
     },
     {
+      kind: 'json: a query of a thousand fields',
+      try: (target) =>
+        ask(target, 'GET', `/api/sessions?${Array.from({ length: 1000 }, (_, n) => `a[${n}]=b`).join('&')}`),
+    },
+    {
       kind: 'json: many headers',
       try: (target) =>
         post(

@@ -2,6 +2,8 @@
 import { ask, pause, post, speak, type Family, type Target } from '../attack.ts'
 
 const head = (line: string, more: string): string => `${line} HTTP/1.1\r\nhost: 127.0.0.1\r\n${more}`
+const ownHead = ({ url }: Target, more: string): string =>
+  `POST /api/calls HTTP/1.1\r\nhost: ${new URL(url).host}\r\ncontent-type: application/json\r\n${more}`
 const drip = (text: string): string[] => text.match(/[\s\S]{1,7}/g) ?? []
 
 async function hangUp(target: Target): Promise<'cut'> {
@@ -89,6 +91,36 @@ export const slow: Family = {
         )[0] ?? 'cut',
     },
     { kind: 'slow: hangs up while it is answered', try: hangUp },
+    {
+      kind: 'slow: a long extension of a chunk',
+      try: (target) =>
+        speak(
+          target,
+          [ownHead(target, 'transfer-encoding: chunked\r\n\r\n') + `2;a=${'x'.repeat(500_000)}\r\n{}\r\n`],
+          300,
+        ),
+    },
+    {
+      kind: 'slow: asks whether to go on, and does not',
+      try: (target) =>
+        speak(target, [ownHead(target, 'expect: 100-continue\r\ncontent-length: 900000\r\n\r\n')], 1500),
+    },
+    {
+      kind: 'slow: calls in one write',
+      try: (target) => {
+        const body = '{"agent":"clerk","task":"one of many"}'
+        return speak(
+          target,
+          [ownHead(target, `content-length: ${body.length}\r\n\r\n${body}`).repeat(40)],
+          2000,
+        )
+      },
+    },
+    {
+      kind: 'slow: connections that say nothing',
+      try: async (target) =>
+        (await Promise.all(Array.from({ length: 200 }, () => speak(target, [''], 1500))))[0] ?? 'cut',
+    },
     {
       kind: 'slow: reads a long list and stops',
       try: (target) => speak(target, [head('GET /api/calls?limit=500', '\r\n')], 1500, false),

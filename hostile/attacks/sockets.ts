@@ -68,6 +68,17 @@ export const sockets: Family = {
     over('ws: many subscribes', '/ws', () =>
       Array.from({ length: 300 }, () => '{"type":"subscribe","after":"0"}'),
     ),
+    over('ws: places that are none', '/ws', () =>
+      ['-1', '1e999', '99999999999999999999', '0x10', 'NaN', '\u0000'].map((after) =>
+        JSON.stringify({ type: 'subscribe', after }),
+      ),
+    ),
+    over('host: deltas of half keys, each as long as allowed', '/ws/host', (target) => [
+      helloOf(target),
+      ...Array.from({ length: 40 }, () =>
+        JSON.stringify({ type: 'delta', turn: 'none', text: '-sk-'.repeat(16_000) }),
+      ),
+    ]),
     over('ws: too large', '/ws', () => ['x'.repeat(70_000)]),
     over('ws: binary and garbage', '/ws', () => [
       Buffer.alloc(1000, 0xff),
@@ -87,7 +98,7 @@ export const sockets: Family = {
     ]),
     over('host: huge answer', '/ws/host', (target) => [
       helloOf(target),
-      JSON.stringify({ type: 'answer', turn: 't', output: '-sk-'.repeat(1_000_000) }),
+      JSON.stringify({ type: 'answer', turn: 't', output: '-sk-'.repeat(500_000) }),
     ]),
     over('host: too large', '/ws/host', () => ['x'.repeat(5 * 1024 * 1024)]),
     over('host: many sessions', '/ws/host', (target) => [

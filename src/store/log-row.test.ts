@@ -22,24 +22,30 @@ function memory(): { store: SqliteStore; told: DamagedRow[] } {
   }
 }
 
-test.each(['not JSON', '{"type":"turn.ended"}', '[]', 'null'])(
-  'whoever pages through the log passes a row that is %s, and is told of it',
-  async (text) => {
-    const { store, told } = memory()
-    for (const id of ['a', 'b', 'c'] as const) await append(store, created(`ses_${id}`))
-    store.db.prepare('update log set events = ? where seq = 2').run(text)
-    const seen: string[] = []
-    let next = 0
-    for (let page = 0; page < 10 && next < store.lastSeq(); page += 1) {
-      const read = await store.read(next, {}, 1)
-      seen.push(...read.events.map(({ event }) => event.session))
-      next = read.next
-    }
-    expect([seen, next]).toEqual([['ses_a', 'ses_c'], 3])
-    expect(new Set(told.map(({ row }) => row))).toEqual(new Set([2]))
-    expect(await store.event(2)).toBeNull()
-  },
-)
+test.each([
+  'not JSON',
+  '{"type":"turn.ended"}',
+  '[]',
+  'null',
+  '["a text"]',
+  '[null]',
+  '[{"type":7}]',
+  `${'['.repeat(5000)}${']'.repeat(5000)}`,
+])('whoever pages through the log passes a row that is %s, and is told of it', async (text) => {
+  const { store, told } = memory()
+  for (const id of ['a', 'b', 'c'] as const) await append(store, created(`ses_${id}`))
+  store.db.prepare('update log set events = ? where seq = 2').run(text)
+  const seen: string[] = []
+  let next = 0
+  for (let page = 0; page < 10 && next < store.lastSeq(); page += 1) {
+    const read = await store.read(next, {}, 1)
+    seen.push(...read.events.map(({ event }) => event.session))
+    next = read.next
+  }
+  expect([seen, next]).toEqual([['ses_a', 'ses_c'], 3])
+  expect(new Set(told.map(({ row }) => row))).toEqual(new Set([2]))
+  expect(await store.event(2)).toBeNull()
+})
 
 test('a turn whose beginning cannot be read is an error with the number of the row; other turns are not', async () => {
   const { store } = memory()

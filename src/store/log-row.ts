@@ -13,7 +13,7 @@ type OnDamage = (fault: DamagedRow) => void
 
 const shownMax = 60
 
-/** Throws a DamagedRow. Only checks that it is a list, because every read comes through here. */
+/** Throws a DamagedRow. Only checks that it is a list of typed objects, because every read comes through here. */
 export function parseEvents({ seq, events }: LogRow, flow: string | null = null): Event[] {
   let parsed: unknown
   try {
@@ -21,10 +21,13 @@ export function parseEvents({ seq, events }: LogRow, flow: string | null = null)
   } catch (cause) {
     throw new DamagedRow(seq, 'it is not JSON', flow, { cause })
   }
-  if (Array.isArray(parsed) && parsed.length > 0) return parsed as Event[]
-  const shown = JSON.stringify(parsed).slice(0, shownMax)
+  if (Array.isArray(parsed) && parsed.length > 0 && parsed.every(isEvent)) return parsed as Event[]
+  // What is in it may be too deep to be written again.
+  const shown = events.slice(0, shownMax)
   throw new DamagedRow(seq, `it is not a list of events, but ${shown}`, flow)
 }
+
+const isEvent = (value: { type?: unknown } | null): boolean => typeof value?.type === 'string'
 
 /** `seq` of a row is the number of its last event. */
 export const numberEvents = ({ seq, at }: Omit<LogRow, 'events'>, events: readonly Event[]): StoredEvent[] =>

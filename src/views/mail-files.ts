@@ -1,6 +1,7 @@
 /** Mail as plain files: a folder per session, a JSON file per message, complete or not there. */
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { readKept } from '../trust/kept-file.ts'
 import { privateMode, restrict } from '../trust/private-files.ts'
 import {
   countMessage,
@@ -14,6 +15,7 @@ import {
 
 const stateFile = '.view.json'
 const ending = '.json'
+const fileBytesMax = 64 * 1024 * 1024
 
 /** Only the owner may read what agents wrote to each other. */
 export async function writeWhole(file: string, text: string): Promise<void> {
@@ -24,7 +26,7 @@ export async function writeWhole(file: string, text: string): Promise<void> {
 
 export async function readJson(file: string): Promise<unknown> {
   try {
-    return JSON.parse(await readFile(file, 'utf8'))
+    return JSON.parse(String(await readKept(file, fileBytesMax)))
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (error instanceof SyntaxError || code === 'ENOENT' || code === 'ENOTDIR') return null
@@ -43,7 +45,7 @@ export function mailFiles(directory: string): MailStorage {
       for (const name of await readdir(folder)) {
         if (name === stateFile || name.endsWith('.new')) continue
         // Null for a folder and everything else that is not a file.
-        const text = await readFile(join(folder, name), 'utf8').catch(() => null)
+        const text = await readKept(join(folder, name), fileBytesMax).then(String, () => null)
         if (text === null || !name.endsWith(ending)) return null
         count += 1
         sum = addDigest(sum, digestText(name.slice(0, -ending.length), text))
@@ -62,7 +64,7 @@ async function apply(folder: string, log: string, { seq, fresh, messages }: Plac
   const state = stateOrEmpty(await readJson(join(folder, stateFile)), log)
   for (const { id, text } of messages) {
     const file = join(folder, `${id}${ending}`)
-    const before = await readFile(file, 'utf8').catch(() => null)
+    const before = await readKept(file, fileBytesMax).then(String, () => null)
     if (before === text) continue
     await writeWhole(file, text)
     countMessage(state, id, before, text)

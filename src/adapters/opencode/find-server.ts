@@ -4,13 +4,14 @@
  * that owner's address a moment later.
  */
 import { spawn, type ChildProcess, execFile } from 'node:child_process'
-import { mkdir, open, readFile } from 'node:fs/promises'
+import { mkdir, open } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, isAbsolute, join, resolve, delimiter } from 'node:path'
 import { existsSync } from 'node:fs'
 import { tielineClient } from '../../client/client.ts'
 import type { Surroundings } from '../../client/surroundings.ts'
 import { ownProgram, packageDir } from '../../own-files.ts'
+import { readKept } from '../../trust/kept-file.ts'
 import { findForeignOwner } from '../../trust/private-files.ts'
 
 export type FoundServer = { url: string; token: string | null }
@@ -57,7 +58,7 @@ export async function findDataDir({
         )
       : [absolute(env['TIELINE_CONFIG'] ?? '', cwd, home)]
   for (const file of files) {
-    const text = await readFile(file, 'utf8').catch(() => null)
+    const text = await readKept(file, fileBytesMax).then(String, () => null)
     if (text === null) continue
     const configured = file.endsWith('.json') ? inJson(text) : inToml(text)
     if (configured !== null) return absolute(configured, dirname(file), home)
@@ -65,6 +66,8 @@ export async function findDataDir({
   }
   return join(home, '.local', 'share', 'tieline')
 }
+
+const fileBytesMax = 1_048_576
 
 function inJson(text: string): string | null {
   const said = /"server"\s*:\s*\{[^{}]*"dataDir"\s*:\s*("(?:[^"\\]|\\.)*")/.exec(text)?.[1]
@@ -84,14 +87,14 @@ function inToml(text: string): string | null {
 }
 
 async function runningIn(dataDir: string, { surroundings }: ServerPlace): Promise<FoundServer | null> {
-  const file = await readFile(join(dataDir, 'server.json'), 'utf8').catch(() => null)
+  const file = await readKept(join(dataDir, 'server.json'), fileBytesMax).then(String, () => null)
   // In a directory of somebody else it could name any server.
   if (file === null || findForeignOwner(dataDir) !== null) return null
   try {
     const { url } = JSON.parse(file) as { url: string }
     // A file that a dead server left behind is not believed.
     await tielineClient({ url, surroundings }).health()
-    const token = await readFile(join(dataDir, 'token'), 'utf8').catch(() => '')
+    const token = await readKept(join(dataDir, 'token'), fileBytesMax).then(String, () => '')
     return { url, token: unlessEmpty(token.trim()) ?? null }
   } catch {
     return null

@@ -1,10 +1,10 @@
 /** Where a command works: its configuration, its data directory, and what is in there. */
 import { existsSync, statSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { LoadedConfig } from '../../config.ts'
 import { flagText, UsageError, type CommandInput } from '../command.ts'
+import { readKept } from '../../trust/kept-file.ts'
 import { findForeignOwner } from '../../trust/private-files.ts'
 import { askTrust } from './ask-trust.ts'
 
@@ -61,12 +61,14 @@ export const describeEmptied = (dataDir: string): string =>
 /** What a server writes about itself into its data directory, with its configuration at the start. */
 export type ServerFile = { url: string; pid: number | null; config: string | null; digest: string | null }
 
+const fileBytesMax = 64 * 1024
+
 /** Null where there is none, or none that can be read. */
 export async function readServerFile(dataDir: string): Promise<ServerFile | null> {
   try {
     // In a directory of somebody else it could name any server.
     if (findForeignOwner(dataDir) !== null) return null
-    const text = await readFile(join(dataDir, 'server.json'), 'utf8')
+    const text = String(await readKept(join(dataDir, 'server.json'), fileBytesMax))
     const { url, pid, config = null, digest = null } = JSON.parse(text) as Partial<ServerFile>
     return typeof url === 'string' ? { url, pid: typeof pid === 'number' ? pid : null, config, digest } : null
   } catch {
@@ -76,7 +78,7 @@ export async function readServerFile(dataDir: string): Promise<ServerFile | null
 
 /** The token that a server of this machine wrote for its user. */
 export async function readToken(dataDir: string): Promise<string | null> {
-  const text = await readFile(join(dataDir, 'token'), 'utf8').catch(() => '')
+  const text = await readKept(join(dataDir, 'token'), fileBytesMax).then(String, () => '')
   return text.trim() === '' ? null : text.trim()
 }
 

@@ -4,7 +4,16 @@
  * the log. A block is lines of JSON, so `zstdcat` shows a whole segment.
  */
 import { createHash } from 'node:crypto'
-import { closeSync, fsyncSync, openSync, readSync, renameSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  constants as flags,
+  fstatSync,
+  fsyncSync,
+  openSync,
+  readSync,
+  renameSync,
+  writeSync,
+} from 'node:fs'
 import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
@@ -90,9 +99,11 @@ const hashBlock = (data: Uint8Array): string => createHash('sha256').update(data
 
 /** Throws where the file is missing, or is not as it was written. */
 export function readBlock(path: string, { offset, bytes, hash }: Block): SegmentRow[] {
+  // A pipe in its place would be waited for, with everybody else.
+  const file = openSync(path, flags.O_RDONLY | flags.O_NONBLOCK)
   const data = Buffer.alloc(bytes)
-  const file = openSync(path, 'r')
   try {
+    if (!fstatSync(file).isFile()) throw new Error('it is not a file')
     const size = readSync(file, data, 0, bytes, offset)
     if (size < bytes) throw new Error('it is shorter than it was written')
   } finally {
