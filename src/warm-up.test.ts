@@ -3,7 +3,7 @@ import { listPackages } from './adapters/model/providers.ts'
 import { Agent } from './model/agent.ts'
 import { testClock } from '../test/kits/turns.ts'
 import { nextRound } from './runtime/kernel/next-round.ts'
-import { warmUp } from './warm-up.ts'
+import { listHeavy, warmUp } from './warm-up.ts'
 
 const agent = (name: string, model?: string): Agent =>
   Agent.parse({ name, ...(model === undefined ? {} : { model }) })
@@ -52,4 +52,17 @@ test('the packages are those of the models that agents use, each once, and none 
     loaded.map((found) => Object.keys(found as object).find((name) => name.startsWith('create'))),
   ).toEqual(['createOpenAICompatible', 'createAnthropic'])
   expect(listPackages(agents, {}, {})).toEqual([])
+})
+
+test('what drives agents, and what speaks to their servers, is loaded where one of them needs it', async () => {
+  const load = (...agents: Agent[]) => {
+    const book = new Map(agents.map((one) => [one.name, one]))
+    return listHeavy({ names: () => [...book.keys()], get: (name) => book.get(name) }, {}, {})
+  }
+  const plain = load(agent('a'))
+  const driven = load(agent('a'), Agent.parse({ name: 'b', driver: 'acp', command: ['b'] }))
+  const served = load(Agent.parse({ name: 'c', mcpServers: { s: { command: 's' } } }))
+  expect([driven.length, served.length]).toEqual([plain.length + 1, plain.length + 1])
+  expect(await driven.at(-1)?.()).toHaveProperty('openConversation')
+  expect(await served.at(-1)?.()).toHaveProperty('mcpTools')
 })

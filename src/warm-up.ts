@@ -2,6 +2,7 @@
 import { listPackages, type Providers } from './adapters/model/providers.ts'
 import { loadTable } from './adapters/prices/price-table.ts'
 import { loadTokenizer } from './adapters/tokens/tokenizer.ts'
+import { isDriven } from './model/agent.ts'
 import type { Clock } from './runtime/kernel/ports.ts'
 import type { AgentBook } from './runtime/sessions/agent-book.ts'
 import { warmPeers } from './server/peers.ts'
@@ -18,11 +19,10 @@ export function listHeavy(
   providers: Providers,
   env: Readonly<Record<string, string | undefined>>,
 ): Heavy[] {
-  const packages = listPackages(
-    book.names().flatMap((name) => book.get(name) ?? []),
-    providers,
-    env,
-  )
+  const agents = book.names().flatMap((name) => book.get(name) ?? [])
+  const packages = listPackages(agents, providers, env)
+  const drives = agents.some(isDriven)
+  const hasServers = agents.some(({ mcpServers }) => Object.keys(mcpServers).length > 0)
   return [
     loadTokenizer,
     warmPeers,
@@ -30,6 +30,8 @@ export function listHeavy(
     ...(packages.length > 0 ? [loadTable] : []),
     () => import('@modelcontextprotocol/server'),
     () => import('./adapters/mcp/mcp-handler.ts'),
+    ...(drives ? [() => import('./adapters/acp/conversation.ts')] : []),
+    ...(hasServers ? [() => import('./adapters/mcp/tools.ts')] : []),
   ]
 }
 

@@ -8,7 +8,6 @@
  * `tools`, `plans`, `leave` or `garbage`), each on its own line.
  */
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -18,7 +17,8 @@ import {
   describeUse,
   describeUsage,
   describeWords,
-  floodLines,
+  flood,
+  leaveOptions,
   type FakeAcp,
 } from './fake-acp.ts'
 
@@ -111,11 +111,7 @@ async function askLeave(
   const { result } = await request('session/request_permission', {
     sessionId: session.id,
     toolCall: settings.bareRequests === true ? { toolCallId, kind: what.kind, status: 'pending' } : whole,
-    options: [
-      { optionId: 'always', kind: 'allow_always', name: 'Always' },
-      { optionId: 'once', kind: 'allow_once', name: 'Once' },
-      { optionId: 'no', kind: 'reject_once', name: 'No' },
-    ],
+    options: leaveOptions,
   })
   log({ asked: what.title, outcome: result?.outcome })
   const isAllowed = result?.outcome?.outcome === 'selected' && result.outcome.optionId !== 'no'
@@ -177,14 +173,8 @@ async function act(session: Session, line: string): Promise<void> {
       log({ child: child.pid })
       return
     }
-    case 'flood': {
-      const [what = '', megabytes = '', part = 'x'] = rest
-      for (const line of floodLines(what, Number(megabytes) * 1024 * 1024, part, session.id)) {
-        if (running?.cancelled === true) return
-        if (!process.stdout.write(line)) await once(process.stdout, 'drain')
-      }
-      return
-    }
+    case 'flood':
+      return flood(rest, session.id, () => running?.cancelled === true)
     case 'die':
       process.exit(3)
   }

@@ -1,4 +1,6 @@
 /** What the fake agent over ACP can be told to do; `fake-acp-agent.ts` is its program. */
+import { once } from 'node:events'
+
 export type FakeAcp = {
   /** Where it keeps its sessions, and the record of what it was asked. */
   home: string
@@ -28,6 +30,12 @@ export type FakeAcp = {
   /** It dies at this many prompts, counted over all its processes. */
   diesAt?: number
 }
+
+export const leaveOptions = [
+  { optionId: 'always', kind: 'allow_always', name: 'Always' },
+  { optionId: 'once', kind: 'allow_once', name: 'Once' },
+  { optionId: 'no', kind: 'reject_once', name: 'No' },
+]
 
 type Counted = { inputTokens: number; outputTokens: number }
 
@@ -71,8 +79,20 @@ export const describeWords = (text: string, isNamed: boolean): object => ({
 
 const pieceUnits = 60_000
 
+/** `[what, megabytes, part]`, as fast as it is read. */
+export async function flood(
+  [what = '', megabytes = '', part = 'x']: readonly string[],
+  session: string,
+  isOver: () => boolean,
+): Promise<void> {
+  for (const line of floodLines(what, Number(megabytes) * 1024 * 1024, part, session)) {
+    if (isOver()) return
+    if (!process.stdout.write(line)) await once(process.stdout, 'drain')
+  }
+}
+
 /** Lines of one kind, until they have so many bytes. */
-export function* floodLines(what: string, bytes: number, part: string, sessionId: string): Generator<string> {
+function* floodLines(what: string, bytes: number, part: string, sessionId: string): Generator<string> {
   const text = part.repeat(Math.ceil(pieceUnits / part.length))
   for (let [sent, n] = [0, 0]; sent < bytes; n += 1) {
     const line =

@@ -75,6 +75,21 @@ function createSpeaker(say: (text: string) => void): {
   }
 }
 
+/** R11 */
+function boundSteps(seen: Watched['seen']): { tell: Watched['seen']; isFull: () => boolean } {
+  let [steps, units] = [0, 0]
+  const isFull = (): boolean => steps >= stepsMax || units >= stepUnitsMax
+  return {
+    isFull,
+    tell(step) {
+      if (isFull()) return
+      steps += 1
+      units += JSON.stringify([step.input, step.ended]).length
+      seen(step)
+    },
+  }
+}
+
 /** `prefix` tells the steps of one prompt from those of another. */
 export function createObserver(
   { say, seen, holds, adds }: Watched,
@@ -82,15 +97,9 @@ export function createObserver(
   prefix: string,
 ): Observer {
   const tools = new Map<string, Known>()
-  let [steps, units, plans, cost]: [number, number, number, Json] = [0, 0, 0, null]
+  let [plans, cost]: [number, Json] = [0, null]
   const speaker = createSpeaker(say)
-  const isFull = (): boolean => steps >= stepsMax || units >= stepUnitsMax
-  const tell = (step: SeenStep): void => {
-    if (isFull()) return
-    steps += 1
-    units += JSON.stringify([step.input, step.ended]).length
-    seen(step)
-  }
+  const { tell, isFull } = boundSteps(seen)
   const keep = (id: string, known: Known): void => {
     if (tools.has(id) || (tools.size < stepsMax && !isFull())) tools.set(id, known)
   }

@@ -96,7 +96,7 @@ function takeByRounds(
   take: (line: string) => void,
   fail: (fault: unknown) => void,
   done: () => void,
-): { add(line: string): void; begin(): void } {
+): { add: (line: string) => void; begin: () => void } {
   let lines: string[] = []
   let isUnderWay = false
   const takeSome = (): void => {
