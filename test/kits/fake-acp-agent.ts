@@ -100,10 +100,9 @@ const modes = () =>
     ? {}
     : { modes: { currentModeId: 'usual', availableModes: settings.modes.map((id) => ({ id, name: id })) } }
 
-async function askLeave(
-  session: Session,
-  what: { kind: string; title: string; input: object },
-): Promise<boolean> {
+type Leave = { kind: string; title: string; input: object }
+
+async function askLeave(session: Session, what: Leave): Promise<boolean> {
   tools += 1
   const toolCallId = `tool-${tools}`
   const whole = { toolCallId, title: what.title, kind: what.kind, rawInput: what.input, status: 'pending' }
@@ -124,8 +123,8 @@ async function askLeave(
   return isAllowed
 }
 
-const sayLeave = async (session: Session, what: Parameters<typeof askLeave>[1]): Promise<void> =>
-  say(session, (await askLeave(session, what)) ? 'allowed\n' : 'denied\n')
+const sayLeave = async (session: Session, what: Leave, yes = 'allowed'): Promise<void> =>
+  say(session, (await askLeave(session, what)) ? `${yes}\n` : 'denied\n')
 
 async function act(session: Session, line: string): Promise<void> {
   const [verb = '', ...rest] = line.replace(/^Task: /, '').split(' ')
@@ -146,10 +145,8 @@ async function act(session: Session, line: string): Promise<void> {
       return edit(session, argument)
     case 'ask':
       return sayLeave(session, { kind: 'execute', title: argument || 'rm -rf', input: {} })
-    case 'read': {
-      const isAllowed = await askLeave(session, { kind: 'read', title: argument, input: {} })
-      return say(session, isAllowed ? 'read\n' : 'denied\n')
-    }
+    case 'read':
+      return sayLeave(session, { kind: 'read', title: argument, input: {} }, 'read')
     case 'own':
       return sayLeave(session, { kind: 'other', title: `mcp__tieline__${argument}`, input: {} })
     case 'tool': {

@@ -52,6 +52,15 @@ const mergeTool = (update: Record<string, unknown>, before: Known | undefined): 
   ended: before?.ended ?? false,
 })
 
+/** Of a tool that has ended. */
+const forgetShown = ({ asked }: Known): Known => ({
+  asked: { ...asked, input: null },
+  content: null,
+  output: null,
+  begun: true,
+  ended: true,
+})
+
 /** Agents say what they do between their tools in messages of their own, which would run into each other. */
 function createSpeaker(say: (text: string) => void): {
   speak: (text: string, message: string) => void
@@ -121,13 +130,7 @@ export function createObserver(
     known.begun = true
     if (!isOver) return
     tell({ ...step, ended: { ok: update['status'] === 'completed', output: describeOutput(known) } })
-    keep(id, {
-      asked: { ...known.asked, input: null },
-      content: null,
-      output: null,
-      begun: true,
-      ended: true,
-    })
+    keep(id, forgetShown(known))
   }
   return {
     take(update) {
@@ -140,13 +143,7 @@ export function createObserver(
           return takeTool(update)
         case 'plan':
           plans += 1
-          return tell({
-            key: `seen-${prefix}-plan-${plans}`,
-            name: 'plan',
-            isNote: true,
-            input: null,
-            ended: { ok: true, output: readPlan(update['entries']) },
-          })
+          return tell(planStep(`seen-${prefix}-plan-${plans}`, update['entries']))
         case 'usage_update':
           adds(update['_meta'])
           cost = readCost(update)
@@ -223,6 +220,14 @@ const readDiff = (part: Record<string, unknown>) => ({
   path: headUnits(textAt(part, 'path'), pathMax),
   oldText: typeof part['oldText'] === 'string' ? cutBytes(part['oldText'], textBytesMax).text : null,
   newText: typeof part['newText'] === 'string' ? cutBytes(part['newText'], textBytesMax).text : '',
+})
+
+const planStep = (key: string, entries: unknown): SeenStep => ({
+  key,
+  name: 'plan',
+  isNote: true,
+  input: null,
+  ended: { ok: true, output: readPlan(entries) },
 })
 
 const readPlan = (entries: unknown): Json =>
