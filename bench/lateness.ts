@@ -2,7 +2,13 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
 /** Times are of the wall clock, so that those of several processes can be compared. */
-export type Window = { from: number; to: number; maxMs: number }
+export type Window = {
+  from: number
+  to: number
+  maxMs: number
+  /** How long its main thread has run meanwhile: what is missing, it waited for a core or for the disk. */
+  ranMs?: number
+}
 
 export const wallNow = (): number => performance.timeOrigin + performance.now()
 
@@ -14,9 +20,13 @@ export function watchLateness(everyMs: number, report: (window: Window) => void)
   const delays = monitorEventLoopDelay({ resolution: 1 })
   delays.enable()
   let from = wallNow()
+  let ran = process.threadCpuUsage()
   const timer = setInterval(() => {
     const to = wallNow()
-    report({ from, to, maxMs: delays.max > 0 && Number.isFinite(delays.max) ? delays.max / 1e6 : 0 })
+    const { user, system } = process.threadCpuUsage(ran)
+    const maxMs = delays.max > 0 && Number.isFinite(delays.max) ? delays.max / 1e6 : 0
+    report({ from, to, maxMs, ranMs: (user + system) / 1000 })
+    ran = process.threadCpuUsage()
     delays.reset()
     from = to
   }, everyMs)

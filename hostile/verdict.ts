@@ -1,5 +1,5 @@
 /** What a run has shown: one line for each promise, kept or not. */
-import { longestBeyond } from '../bench/lateness.ts'
+import { longestBeyond, type Window } from '../bench/lateness.ts'
 import { pause } from './attack.ts'
 import { leftovers } from './leftovers.ts'
 import { lostOrDoubled, readLog, withoutOneEnd } from './ledger.ts'
@@ -95,13 +95,17 @@ function memory({ victim, calmAt }: Hostile): Line[] {
   ]
 }
 
+/** Says whether the server worked or had to wait for a core or the disk. */
+const howMuchRan = ({ from, to, ranMs }: Window): string =>
+  ranMs === undefined ? '' : `; its thread ran ${ranMs.toFixed(0)} of ${(to - from).toFixed(0)} ms`
+
 /** The longest stalls of all, and how long the server had listened by then. */
 function findStalls({ victim, control }: Hostile): { beyondMs: number; at: string }[] {
   return victim.lives
     .flatMap(({ windows, readyAt }, life) =>
       windows.map((window) => ({
         beyondMs: longestBeyond([window], control),
-        at: `life ${life + 1}, after ${((window.from - readyAt) / 1000).toFixed(1)} s`,
+        at: `life ${life + 1}, after ${((window.from - readyAt) / 1000).toFixed(1)} s${howMuchRan(window)}`,
       })),
     )
     .toSorted((a, b) => b.beyondMs - a.beyondMs)
