@@ -1,18 +1,14 @@
 /** Whether a mutation is noticed: by the tests nearest to it, or by the simulator. */
-import { readFileSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Mutation } from './mutation.ts'
 import { runProgram } from './run-program.ts'
 import type { Scratch } from './scratch.ts'
+import type { TriedFile } from './tester.ts'
 
 export type Verdict = { mutation: Mutation; killedBy: string | null; seconds: number }
 
 /** Much longer than any of the tests takes: a mutant that runs into it hangs. */
 const testsMsMax = 240_000
 const simMsMax = 300_000
-
-type Asserted = { status: string; fullName: string; failureMessages?: readonly string[] | null }
-type Report = { testResults: { name: string; message: string; assertionResults: Asserted[] }[] }
 
 /** What failed first, and whether only time decided that. */
 type Failure = { name: string; isTimed: boolean }
@@ -42,51 +38,21 @@ const runAll = async (scratch: Scratch, { tests, seeds = 0 }: Mutation): Promise
   (await runTests(scratch, tests)) ?? (await runSim(scratch, seeds))
 
 /** What failed first; null if all tests pass. */
-export async function runTests(scratch: Scratch, tests: readonly string[]): Promise<Failure | null> {
-  const report = join(scratch.path, 'mutants-report.json')
-  rmSync(report, { force: true })
-  const ran = await runProgram(
-    scratch.path,
-    [
-      'node_modules/vitest/vitest.mjs',
-      'run',
-      ...tests,
-      '--bail=1',
-      '--reporter=json',
-      `--outputFile=${report}`,
-      '--maxWorkers=1',
-    ],
-    testsMsMax,
-  )
-  if (ran.late) return { name: 'the time limit of the tests', isTimed: true }
-  if (ran.code === 0) return null
-  return (
-    nameFailure(report) ?? {
-      name: `the tests did not run: ${ran.output.trim().slice(-300)}`,
-      isTimed: false,
-    }
-  )
+export async function runTests({ program }: Scratch, tests: readonly string[]): Promise<Failure | null> {
+  const { files, late } = await program.run(tests, testsMsMax)
+  return late ? { name: 'the time limit of the tests', isTimed: true } : findFailure(files)
 }
 
-function nameFailure(report: string): Failure | null {
-  try {
-    return findFailure(JSON.parse(readFileSync(report, 'utf8')) as Report)
-  } catch {
-    return null
-  }
-}
+const timed = /timed out|time limit|did not succeed in time/i
 
 /** Exported for its test. */
-export function findFailure({ testResults }: Report): Failure | null {
-  for (const { name, message, assertionResults } of testResults) {
-    const file = name.slice(name.search(/(src|test)\//))
-    const failed = assertionResults.find(({ status }) => status === 'failed')
-    if (failed !== undefined)
-      return {
-        name: `${file}: ${failed.fullName}`,
-        isTimed: failed.failureMessages?.some((why) => /timed out|time limit/i.test(why)) ?? false,
-      }
-    if (message !== '') return { name: `${file}: ${message.split('\n')[0] ?? ''}`, isTimed: false }
+export function findFailure(files: readonly TriedFile[]): Failure | null {
+  for (const { file, errors, failed } of files) {
+    const [first] = failed
+    if (first !== undefined)
+      return { name: `${file}: ${first.name}`, isTimed: first.errors.some((why) => timed.test(why)) }
+    const [why] = errors
+    if (why !== undefined) return { name: `${file}: ${why.split('\n')[0] ?? ''}`, isTimed: timed.test(why) }
   }
   return null
 }

@@ -121,7 +121,8 @@ async function tryModel(files: ReadonlySet<string> | null): Promise<boolean> {
 
 /** A test that fails by itself would seem to notice everything. */
 async function findFailing(scratch: Scratch, chosen: readonly Mutation[]): Promise<string | null> {
-  const failure = await runTests(scratch, [...new Set(chosen.flatMap(({ tests }) => tests))])
+  const tests = [...new Set(chosen.flatMap(({ tests: near }) => near))]
+  const failure = tests.length === 0 ? null : await runTests(scratch, tests)
   return failure?.name ?? null
 }
 

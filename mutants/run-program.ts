@@ -8,13 +8,13 @@ export type Ran = { code: number | null; late: boolean; output: string }
 const outputUnitsMax = 200_000
 
 /** Everything that a program starts inherits it, whatever group it is in. */
-const markName = 'TIELINE_MUTANTS_MARK'
+export const markName = 'TIELINE_MUTANTS_MARK'
 
 /** So long what it wrote may still be on its way when it has ended. */
 const graceMs = 1000
 
 /** Time is counted in ticks: while all of this is stopped, none of it is used up. */
-const tickMs = 250
+export const tickMs = 250
 
 export function runProgram(
   cwd: string,
@@ -66,7 +66,7 @@ function endGroup(pid: number | undefined): void {
 }
 
 /** Servers that tests start are in groups of their own. Where there is no /proc, nothing is found. */
-function endMarked(mark: string): void {
+export function endMarked(mark: string): void {
   for (const pid of listProcesses()) if (isMarked(pid, mark)) end(Number(pid))
 }
 

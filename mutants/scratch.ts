@@ -13,12 +13,15 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { mutate, type Mutation } from './mutation.ts'
+import { startTestProgram, type TestProgram } from './test-program.ts'
 
 /** What isn't in the repository and never changes is shared. */
 const shared = ['node_modules', 'dist', 'web/dist', 'web/node_modules']
 
 export type Scratch = {
   readonly path: string
+  /** Runs tests of the copy. */
+  readonly program: TestProgram
   /** Makes the mistake, runs `work`, and takes it back. */
   within<T>(mutation: Mutation, work: () => Promise<T>): Promise<T>
   remove(): void
@@ -39,18 +42,27 @@ export function createScratch(root: string): Scratch {
   for (const name of shared)
     if (existsSync(join(root, name)) && !existsSync(join(path, name)))
       symlinkSync(join(root, name), join(path, name))
+  const program = startTestProgram(path)
   return {
     path,
+    program,
     async within(mutation, work) {
       const file = join(path, mutation.file)
       const original = readFileSync(file, 'utf8')
-      writeFileSync(file, mutate(mutation, original))
+      const write = (text: string): void => {
+        writeFileSync(file, text)
+        program.change(mutation.file)
+      }
+      write(mutate(mutation, original))
       try {
         return await work()
       } finally {
-        writeFileSync(file, original)
+        write(original)
       }
     },
-    remove: () => rmSync(path, { recursive: true, force: true }),
+    remove() {
+      program.stop()
+      rmSync(path, { recursive: true, force: true })
+    },
   }
 }

@@ -90,20 +90,12 @@ test('the record of what was noticed names mutations that there are', () => {
 })
 
 test('a test that only ran out of time is not taken for one that failed', () => {
-  const report = (why: string) => ({
-    testResults: [
-      {
-        name: '/tmp/copy/src/store/a.test.ts',
-        message: '',
-        assertionResults: [
-          { status: 'passed', fullName: 'the first' },
-          { status: 'failed', fullName: 'the second', failureMessages: [why] },
-        ],
-      },
-    ],
-  })
+  const report = (why: string) => [
+    { file: 'src/store/a.test.ts', errors: [], failed: [{ name: 'the second', errors: [why] }] },
+  ]
   const name = 'src/store/a.test.ts: the second'
   expect(findFailure(report('Error: Test timed out in 60000ms.'))).toEqual({ name, isTimed: true })
   expect(findFailure(report('AssertionError: expected 1 to be 2'))).toEqual({ name, isTimed: false })
-  expect(findFailure({ testResults: [] })).toBeNull()
+  expect(findFailure(report('Matcher did not succeed in time.'))).toEqual({ name, isTimed: true })
+  expect(findFailure([])).toBeNull()
 })
