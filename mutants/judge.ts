@@ -1,4 +1,6 @@
 /** Whether a mutation is noticed: by the tests nearest to it, or by the simulator. */
+import { readdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import type { Mutation } from './mutation.ts'
 import { runProgram } from './run-program.ts'
 import type { Scratch } from './scratch.ts'
@@ -36,6 +38,13 @@ const tryAgain = async (scratch: Scratch, mutation: Mutation): Promise<Failure |
 
 const runAll = async (scratch: Scratch, { tests, seeds = 0 }: Mutation): Promise<Failure | null> =>
   (await runTests(scratch, tests)) ?? (await runSim(scratch, seeds))
+
+/** All tests beside the file, for a mistake that those which its entry names do not notice. */
+export const nearAll = (root: string, { file, tests }: Mutation): string[] =>
+  readdirSync(join(root, dirname(file)))
+    .filter((name) => name.endsWith('.test.ts'))
+    .map((name) => join(dirname(file), name))
+    .filter((name) => !tests.includes(name))
 
 /** What failed first; null if all tests pass. */
 export async function runTests({ program }: Scratch, tests: readonly string[]): Promise<Failure | null> {

@@ -3,7 +3,7 @@ import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { startProgress } from '../sim/progress.ts'
-import { judge, runTests, type Verdict } from './judge.ts'
+import { judge, nearAll, runTests, type Verdict } from './judge.ts'
 import { findProblem, findRoom, readMutations, type Mutation } from './mutation.ts'
 import { instrumentAll } from './model/plugin.ts'
 import { modelPasses, renderModelScore, renderModelSurvivors, runModel, shareByFile } from './model/run.ts'
@@ -22,6 +22,7 @@ const help = `npm run mutants -- [options]
   --list             what would run, without running it
   --record           writes what was noticed, and by which test, to mutants/noticed.json
   --out <file>       each verdict as a line of JSON, as it comes
+  --wide             tries them with all other tests beside their file, to find those that an entry should name
   --resume           with --out: what stands there already of those made by hand is not tried again
   --help             this text
 
@@ -40,6 +41,7 @@ const { values } = parseArgs({
     list: { type: 'boolean', default: false },
     record: { type: 'boolean', default: false },
     out: { type: 'string' },
+    wide: { type: 'boolean', default: false },
     resume: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -146,7 +148,8 @@ async function run(scratch: Scratch, chosen: readonly Mutation[]): Promise<Verdi
     if (Date.now() >= endsAt) break
     const { says, file } = mutation
     const earlier = known.find((line) => line.file === file && line.says === says)
-    const verdict = earlier === undefined ? await judge(scratch, mutation) : { ...earlier, mutation }
+    const tried = values.wide ? { ...mutation, tests: nearAll(root, mutation) } : mutation
+    const verdict = earlier === undefined ? await judge(scratch, tried) : { ...earlier, mutation }
     verdicts.push(verdict)
     if (values.out !== undefined && earlier === undefined)
       appendFileSync(

@@ -116,6 +116,8 @@ export type WorldOptions = {
   clock?: VirtualClock
   /** Whether somebody runs the sessions of an agent. */
   isThere?: (agent: string) => boolean
+  /** Whether an agent is still configured. */
+  isKnown?: (agent: string) => boolean
   /** Configurations that were found and are not used. */
   untrusted?: readonly UntrustedProject[]
   unavailable?: (agent: string) => { why: string; cure: string } | null
@@ -133,8 +135,10 @@ export async function world(options: WorldOptions): Promise<World> {
     next: () => `${clock.now().toString(36)}${(suffix++).toString(36).padStart(6, '0')}`,
     boundary: () => boundaryFrom(suffix * 7919),
   }
+  const all = agentsOf(options.agents, clock, count)
   const configured = {
-    ...agentsOf(options.agents, clock, count),
+    ...all,
+    get: (name: string) => (options.isKnown?.(name) === false ? undefined : all.get(name)),
     untrusted: () => options.untrusted ?? [],
     whyUnavailable: ({ name }: Agent) => options.unavailable?.(name) ?? null,
   }
