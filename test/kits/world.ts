@@ -111,6 +111,7 @@ export type WorldOptions = {
   subagent?: string
   release?: 'agents' | 'person'
   schemas?: Schemas
+  summarise?: Parameters<typeof startNode>[0]['summarise']
   asks?: boolean
   store?: SqliteStore
   clock?: VirtualClock
@@ -162,7 +163,7 @@ export async function world(options: WorldOptions): Promise<World> {
       tools: { of: async () => tools },
       limits: Limits.parse(options.limits ?? {}),
       count,
-      summarise: async () => null,
+      summarise: options.summarise ?? (async () => null),
       describeWorkspace,
       schemas: options.schemas ?? inlineSchemas,
       subagent: options.subagent ?? null,

@@ -165,3 +165,21 @@ test('a run with a question replays without asking anybody', async () => {
   expect(await replayed(w, sent?.flow ?? '')).toMatchObject({ equal: true, difference: null })
   expect(ran).toEqual([])
 })
+
+test('a question that was answered while nobody ran its turn is not asked again', async () => {
+  const w = await world({ agents: { coder: careful }, tools: [danger], asks: true })
+  const run = w.ask('coder', 'x')
+  void run.then(undefined, () => undefined)
+  await w.rest()
+  const id = (await w.exchange.questions())[0]?.id ?? ''
+  const { runtime } = w.node
+  runtime.stopping.abort(new Error('killed'))
+  runtime.alarm.stop()
+  runtime.running.clear()
+  await w.exchange.answer(id, 'allow')
+  await w.addNode()
+  await w.pass(9000)
+  expect(ran.splice(0)).toEqual(['{"what":"x"}'])
+  expect((await w.events('question.asked')).length).toBe(1)
+  expect((await w.events('turn.ended')).map(({ event }) => event.outcome)).toEqual(['completed'])
+})
