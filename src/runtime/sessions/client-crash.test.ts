@@ -183,3 +183,20 @@ test('R6: two find a lost turn that was told to stop, at once: it ends once', as
   const ended = (await w.events('turn.ended')).filter(({ event }) => event.turn === turn.id)
   expect(ended.map(({ event }) => event.outcome)).toEqual(['cancelled'])
 })
+
+test('R6: two nodes find a lost turn at once: one of them takes it', async () => {
+  const slow: WorldOptions = {
+    agents: { coder: { script: async (turn) => (await w.clock.sleep(20_000, turn.signal), 'at last') } },
+  }
+  const w = await mortal(slow)
+  void w.exchange.useTool(await client(w), 'sub_agent', ask, use()).catch(() => undefined)
+  await w.rest()
+  kill(w)
+  const [turn] = await w.store.turns({ session: 'ses_client-test' }, 10)
+  if (turn === undefined) throw new Error('the client has no turn')
+  const start = async () => (await world({ ...slow, store: w.store, clock: w.clock })).node.runtime
+  const [one, other] = [await start(), await start()]
+  await Promise.all([takeClientTurn(one, turn.id), takeClientTurn(other, turn.id)])
+  const claimed = (await w.events('session.claimed')).filter(({ event }) => event.turn === turn.id)
+  expect(claimed.map(({ event }) => event.epoch)).toEqual([turn.epoch + 1])
+})

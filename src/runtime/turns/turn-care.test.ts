@@ -230,3 +230,28 @@ test('a queued input that fails stands in the conversation, with why', async () 
     answered: '[nobody is there]',
   })
 })
+
+test('R7: what was used below a turn before a crash is charged, also where it does not ask for it again', async () => {
+  let runs = 0
+  const w = await world({
+    agents: {
+      boss: driver(async (_turn, steps) => {
+        runs += 1
+        if (runs > 1) return done('ok')
+        await steps.tool('sub_agent', { agent_name: 'child', task: 'x' })
+        return new Promise(() => undefined)
+      }),
+      child: driver(async (_turn, steps) => {
+        await steps.step('model', 'm', {}, async () => ({ value: { text: 'x' }, usage }))
+        return done('done')
+      }),
+    },
+  })
+  const { turn } = await begin(w, 'boss')
+  expect(await w.events('call.ended')).toHaveLength(1)
+  freeze(w)
+  await w.addNode()
+  await w.pass(9000)
+  const ended = (await w.events('turn.ended')).find(({ event }) => event.turn === turn)
+  expect(ended?.event).toMatchObject({ outcome: 'completed', tokensBelow: 10 })
+})
