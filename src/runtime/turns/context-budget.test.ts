@@ -80,3 +80,28 @@ test('R8: messages with what their tools did fit too, and each that does not is 
   }
   expect(passed.size).toBeGreaterThan(1)
 })
+
+test('R8: the frames of messages by others count too', async () => {
+  const w = await world({
+    agents: {
+      outer: {
+        script: async (turn) =>
+          String(valueOf(await turn.tool('call_agent', { agent_id: 'boss', message: turn.task }))['output']),
+      },
+      boss: { script: boss },
+      child: { prompt: 'You are the child.', tools: [] },
+    },
+  })
+  for (const task of ['one', 'two', 'three', 'four']) await w.run('outer', task)
+  const passed = new Set<number>()
+  for (let tokensMax = 40; tokensMax < 140; tokensMax += 4) {
+    await w.run(
+      'outer',
+      `call ${JSON.stringify({ context: { roles: ['user'], keywords: ['o', 'w'] }, max_context_tokens: tokensMax })}`,
+    )
+    const context = await lastContext(w)
+    expect(context?.tokens).toBeLessThanOrEqual(tokensMax)
+    passed.add(context?.messages?.passed.length ?? 0)
+  }
+  expect(passed.size).toBeGreaterThan(1)
+})
