@@ -75,7 +75,7 @@ const describeError = (error: unknown): string => {
 }
 
 process.on('message', (question: Question) => {
-  run(question)
+  void run(question)
     .catch((error: unknown) => ({ fault: describeError(error) }))
     .then((answer) => process.send?.(answer))
 })

@@ -84,7 +84,7 @@ type Asked = { id?: number; method?: string }
 
 async function listen(answer: (request: IncomingMessage, response: ServerResponse) => unknown) {
   const listening = createServer(answer).listen(0, '127.0.0.1')
-  onTestFinished(() => void listening.close().closeAllConnections())
+  onTestFinished(() => listening.close().closeAllConnections())
   await once(listening, 'listening')
   return `http://127.0.0.1:${(listening.address() as AddressInfo).port}/mcp`
 }
@@ -146,7 +146,9 @@ test('a connection that broke is opened again at the next call', async () => {
     const answer = method === undefined ? undefined : answers[method]?.()
     const error = { code: -32601, message: 'unknown' }
     response.writeHead(200, { 'content-type': 'application/json' })
-    response.end(JSON.stringify({ jsonrpc: '2.0', id, ...(answer === undefined ? { error } : { result: answer }) }))
+    response.end(
+      JSON.stringify({ jsonrpc: '2.0', id, ...(answer === undefined ? { error } : { result: answer }) }),
+    )
   })
   const { run } = await offeredBy({ url, headers: {}, repeatable: [] })
   expect((await run('srv_pid')).value).toContain('broke during pid, which may have run')

@@ -90,7 +90,7 @@ test('a call does not overtake what waits in a session that rests', async () => 
           return 'done'
         },
       },
-      away: { script: (turn) => void done.push(turn.task) ?? 'ok' },
+      away: { script: (turn) => `${done.push(turn.task)} done` },
     },
   })
   const first = w.ask('boss', 'first')

@@ -153,40 +153,6 @@ describe('runLoop', () => {
     ).toMatchObject({ outcome: 'failed', error: 'empty_output' })
   })
 
-  it('takes an answer that the provider withheld for a failure, and keeps what came of it', async () => {
-    const withheld = { ...say('the first half'), finish: 'content-filter' }
-    expect(
-      await runLoop(turnInput(), memorySteps(), never, answers(withheld), 'm', estimate),
-    ).toMatchObject({
-      outcome: 'failed',
-      output: 'the first half',
-      error: expect.stringContaining('content_filtered'),
-    })
-  })
-
-  it('asks for nothing where no round is allowed', async () => {
-    const ask = answers(say('done'))
-    const outcome = await runLoop(turnInput({ maxIterations: 0 }), memorySteps(), never, ask, 'm', estimate)
-    expect([outcome.outcome, ask.asked.length]).toEqual(['failed', 0])
-  })
-
-  it('shows the model which of its tools failed', async () => {
-    const steps = memorySteps({
-      tools: { good: () => ({ ok: true, value: 1 }), bad: () => ({ ok: false, value: 2 }) },
-    })
-    const ask = answers(call('good', 'bad'), say('done'))
-    await runLoop(turnInput(), steps, never, ask, 'm', estimate)
-    expect(
-      ask.asked[1]?.messages.flatMap((message) => (message.role === 'tool' ? [message.ok] : [])),
-    ).toEqual([true, false])
-  })
-
-  it('has other idempotency keys when its output is to be repaired', async () => {
-    const ask = answers(say('done'))
-    await runLoop(turnInput({ attempt: 2 }), memorySteps(), never, ask, 'm', estimate)
-    expect(ask.asked[0]?.idempotencyKey).toBe('turn_1-again-1')
-  })
-
   it('ends with budget_exhausted and the text so far when the tokens are used up', async () => {
     const steps = memorySteps({ tokens: 15, tools: { a: () => ({ ok: true, value: 1 }) } })
     const ask = answers({ ...call('a'), text: 'half' }, say('never'))
