@@ -236,3 +236,13 @@ test('a provider that is asked again is shown while it is, and no longer', async
   expect((await flowsIn(w, 'live'))[0]?.waitsFor).toBe('')
   await w.until(run)
 })
+
+test('what came last is listed first, whatever kind it is', async () => {
+  const w = await asking()
+  for (const task of ['first', 'second', 'third']) {
+    void w.ask('planner', task).then(undefined, () => undefined)
+    await w.pass(1000)
+  }
+  const needs = await needsIn(w)
+  expect(needs.map(({ request }) => request)).toEqual(['third', 'second', 'first'])
+})

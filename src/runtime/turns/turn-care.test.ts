@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { world, type World } from '../../../test/kits/world.ts'
 import { isRefusal } from '../../model/refusal.ts'
 import type { Driver, Tool } from '../kernel/ports.ts'
-import { cancel, expireCall, failQueued } from './ending.ts'
+import { cancel, expireCall, failQueued, failTaken } from './ending.ts'
 import { runToolOutside } from './run-tool.ts'
 
 const usage = { input: 5, output: 5, estimated: false }
@@ -254,4 +254,18 @@ test('R7: what was used below a turn before a crash is charged, also where it do
   await w.pass(9000)
   const ended = (await w.events('turn.ended')).find(({ event }) => event.turn === turn)
   expect(ended?.event).toMatchObject({ outcome: 'completed', tokensBelow: 10 })
+})
+
+test('R6: a turn that was taken over once more meanwhile is not ended by who had it before', async () => {
+  const w = await world({ agents: { a: driver(() => new Promise(() => undefined)) } })
+  const { turn } = await begin(w, 'a')
+  const running = w.node.runtime.running.get(turn)
+  if (running === undefined) throw new Error('it does not run')
+  const { row, input } = running
+  const fail = (epoch: number) =>
+    failTaken(w.node.runtime, { ...row, epoch }, input, 'died twice', () => undefined)
+  await fail(row.epoch - 1)
+  expect(await w.events('turn.ended')).toEqual([])
+  await fail(row.epoch)
+  expect((await w.events('turn.ended')).map(({ event }) => event.error)).toEqual(['died twice'])
 })
