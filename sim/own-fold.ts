@@ -7,6 +7,7 @@ import type { Event, EventOf } from '../src/model/event.ts'
 import { OwnDays } from './own-fold-days.ts'
 import { OwnSessionCosts } from './own-fold-sessions.ts'
 import { OwnMail } from './own-fold-mail.ts'
+import { OwnRequests } from './own-fold-requests.ts'
 import { OwnTurns } from './own-fold-turns.ts'
 
 export type Cell = string | number | null
@@ -37,6 +38,7 @@ export class OwnFold {
   readonly #mail = new OwnMail()
   readonly #days = new OwnDays()
   readonly #costs = new OwnSessionCosts()
+  readonly #requests = new OwnRequests()
   readonly #timelines: Rows = new Map()
   readonly #agents: Rows = new Map()
   readonly #refused: Rows = new Map()
@@ -60,6 +62,7 @@ export class OwnFold {
       this.#turns.take(event, place, events)
       this.#days.take(event, place)
       this.#costs.take(event)
+      this.#requests.take(event, place)
       this.#mail.take(event, place, {
         turn: (id) => this.#turns.find(id),
         isEphemeral: (id) => this.#sessions.get(id)?.created.kind === 'ephemeral',
@@ -248,6 +251,8 @@ export class OwnFold {
       ['turns', this.#turns.render((turn) => this.#days.countSteps(turn))],
       ['spent_days', this.#days.render()],
       ['spent_sessions', this.#costs.render()],
+      ['places', this.#requests.renderPlaces()],
+      ['requests', this.#requests.renderRequests()],
       ['messages', this.#mail.renderMessages()],
       ['inboxes', this.#mail.renderInboxes()],
       ['refused', this.#refused],

@@ -26,6 +26,7 @@ const guards: Readonly<Record<string, (x: string) => string>> = {
   permissions: (x) => `'session:' || ${x}.session`,
   seen: (x) => `'session:' || (select session from turns where id = 'turn_' || substr(${x}.flow, 6))`,
   entries: (x) => `'session:' || ${x}.session`,
+  requests: (x) => `'session:' || (select session from turns where id = ${x}.turn)`,
 }
 
 type Write = { table: string; keys: string[] }

@@ -5,12 +5,15 @@
 import type { EventOf } from '../model/event.ts'
 import { toTurnId } from '../model/id.ts'
 import type { Transaction } from './apply.ts'
+import type { EndedRequest } from './apply-requests.ts'
 
 /** `seq` is the number of the event. */
 export type Fate = {
   started?: EventOf<'turn.started'>
   call?: { event: EventOf<'call.ended'>; seq: number }
   ended?: { event: EventOf<'turn.ended'>; seq: number }
+  /** It is a client's request: what it asked for says how it ended. */
+  request?: EndedRequest
 }
 export type Ahead = ReadonlyMap<string, Fate>
 

@@ -6,14 +6,16 @@ import { noticePointsMax, noticesKeptMax } from '../model/limits.ts'
 import { preview } from '../model/text.ts'
 import { describeFate, insertPairs, lookAhead, nothingAhead, type Ahead } from './ahead.ts'
 import { applyMail, type MailEvent } from './apply-mail.ts'
+import { endCall, endTurn } from './apply-ends.ts'
+import { askAgent, isRoot, openRequest } from './apply-requests.ts'
 import { applySessionCosts } from './apply-session-costs.ts'
-import { applyStep, applyTurnCost } from './apply-steps.ts'
+import { applyStep } from './apply-steps.ts'
 import { applyWake, type WakeEvent } from './apply-wake.ts'
 import { add, addBelow, type Held } from './held.ts'
 import type { Writes } from './write-statements.ts'
 
 /** What the other events of the same transaction say, so that one row is written once. */
-type Batch = {
+export type Batch = {
   at: Millis
   made: Set<string>
   started: Map<string, EventOf<'turn.started'>>
@@ -136,7 +138,10 @@ const folds: { readonly [T in EventType]: Fold<T> } = {
     if (scope === 'session' && answer === 'allow' && tool !== undefined)
       writes.permit.run(session, tool, question)
   },
-  'flow.seen': (writes, { flow }, seq) => writes.see.run(flow, seq),
+  'flow.seen': (writes, { flow }, seq) => {
+    writes.see.run(flow, seq)
+    writes.requests.see.run(flow)
+  },
   'message.sent': (writes, event, seq, batch) => {
     sendMessage(writes, batch, event, seq)
     // R7: what a message may use is taken from its sender for good: nobody waits for it to give anything
@@ -207,6 +212,8 @@ function sendMessage(writes: Writes, batch: Batch, event: OpeningMessage, seq: n
   if (turn === null) return
   if (notices !== undefined) writes.giveNotices.run(session, notices.upTo)
   const fate = batch.ahead.get(turn)
+  if (isRoot(turn, flow) && openRequest(writes.requests, event, seq, fate?.ended?.event) && fate !== undefined)
+    fate.request = { seq, flow, turn }
   if (fate !== undefined) {
     const whole = describeFate(fate, event.deadline ?? 0, false)
     return void writes.messageWhole.run(turn, session, flow, batch.at, seq, ...whole)
@@ -232,62 +239,9 @@ function openCall(writes: Writes, event: EventOf<'call.opened'>, seq: number, ba
     const call = [session, turn, background, deadline, key, made ? 1 : 0]
     writes.callWhole.run(id, target, flow, batch.at, seq, ...call, ...describeFate(fate, 0, true))
   }
+  askAgent(writes.requests, event)
   if (notices !== undefined) writes.giveNotices.run(target, notices.upTo)
   if (held > 0) add(batch.tokens, turn, held)
   if (money > 0) add(batch.money, turn, money)
   if (!made) writes.revive.run(target)
-}
-
-/** R7: a call that ends before its turn started gives its tokens back at once, others when it has stopped. */
-function endCall(writes: Writes, event: EventOf<'call.ended'>, seq: number, batch: Batch): void {
-  const turn = toTurnId(event.call)
-  // Written together with its turn's end, or with its opening.
-  if (batch.turnsEnded.has(turn) || batch.ahead.has(turn)) return
-  const row = writes.endCall.get(event.outcome, seq, turn) as
-    | { held: number; usd_held: number; state: string; epoch: number; caller_turn: string }
-    | undefined
-  assert(row !== undefined, `${event.call} is not known`)
-  if (row.state !== 'ended' || row.epoch !== 0) return
-  if (row.held > 0) add(batch.tokens, row.caller_turn, -row.held, true)
-  if (row.usd_held > 0) add(batch.money, row.caller_turn, -row.usd_held, true)
-}
-
-function endTurn(writes: Writes, event: EventOf<'turn.ended'>, seq: number, batch: Batch): void {
-  assert(event.turn !== null, 'a turn ends itself')
-  applyTurnCost(writes.steps, event, batch.at)
-  batch.costs.push(event)
-  // Nothing was held for one that is written as a whole, and it waits for nobody.
-  if (!batch.ahead.has(event.turn)) settleTurn(writes, { ...event, turn: event.turn }, seq, batch)
-  if (event.entry === null) return
-  const { session, turn } = event
-  const { n, asked, askedTokens, from, startedAt, answered, answeredTokens } = event.entry
-  const hasSteps = event.toolCalls.length > 0 ? 1 : 0
-  writes.entry.run(session, n, 'user', startedAt, asked, askedTokens, from, turn, 0)
-  writes.entry.run(session, n + 1, 'assistant', batch.at, answered, answeredTokens, null, turn, hasSteps)
-  writes.indexEntries(session, n + 1)
-}
-
-function settleTurn(
-  writes: Writes,
-  event: EventOf<'turn.ended'> & { turn: string },
-  seq: number,
-  batch: Batch,
-): void {
-  const call = batch.ended.get(event.turn)
-  const { nanoUsd = 0, plan = 0, unpriced = null } = event.spent ?? {}
-  const row = (call === undefined ? writes.endTurn : writes.endBoth).get(
-    event.tokensUsed,
-    call?.seq ?? seq,
-    event.turn,
-    call?.event.outcome ?? null,
-    nanoUsd,
-    plan,
-    unpriced,
-  ) as Record<'held' | 'tokens_below' | 'usd_held' | 'usd_below', number> & { caller_turn: string | null }
-  assert(row !== undefined, `${event.turn} is not known`)
-  if (row.caller_turn !== null && row.held > 0)
-    add(batch.tokens, row.caller_turn, event.tokensUsed + row.tokens_below - row.held, true)
-  if (row.caller_turn !== null && row.usd_held > 0)
-    add(batch.money, row.caller_turn, nanoUsd + row.usd_below - row.usd_held, true)
-  writes.endWaits.run(event.session, event.turn)
 }

@@ -8,7 +8,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { faultWords, FileGone, freeBytesAt, freeWords, isAboutPlace } from './disk-fault.ts'
 import { closeToOthers, dataNames, findForeignOwner, makePrivate } from '../trust/private-files.ts'
 import { findDamage } from './file-check.ts'
-import { applicationId, migrations } from './schema.ts'
+import { fillRequests } from './fill-requests.ts'
+import { applicationId, migrations, requestsSince } from './schema.ts'
 
 /** The store cannot be used; the message says what to do. Nothing was changed on disk. */
 export class StoreFault extends Error {}
@@ -197,6 +198,7 @@ function migrate(db: DatabaseSync): DatabaseSync {
   if (version === migrations.length) return db
   db.exec('begin immediate')
   for (const step of migrations.slice(version)) db.exec(step)
+  if (version > 0 && version < requestsSince) fillRequests(db)
   db.exec(`pragma application_id = ${applicationId}; pragma user_version = ${migrations.length}; commit`)
   return db
 }

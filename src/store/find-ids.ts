@@ -21,7 +21,7 @@ type Kind = {
   shown: string
   order: string
   where: string
-  /** All of them, newest first. */
+  /** All of them, newest first, with the id as `column` names it. */
   newest: string
   ends: string
 }
@@ -34,7 +34,7 @@ const kinds = {
     shown: 'ses_',
     order: 's.created_at',
     where: isListed('s'),
-    newest: 'indexed by sessions_listed where s.created_at >= 0',
+    newest: 'sessions s indexed by sessions_listed where s.created_at >= 0',
     ends: 'indexed by sessions_ends',
   },
   flow: {
@@ -44,7 +44,8 @@ const kinds = {
     shown: 'flow_',
     order: 't.opened_seq',
     where: `t.caller is null and t.id = 'turn_' || substr(t.flow, 6)`,
-    newest: 'indexed by turns_roots where t.opened_seq > 0',
+    newest: `(select r.seq as opened_seq, r.turn as id, 'flow_' || substr(r.turn, 6) as flow, null as caller
+      from requests r where r.seq > 0 order by r.seq desc limit ${newestMax}) t where t.opened_seq > 0`,
     ends: 'indexed by turns_ends',
   },
   call: {
@@ -54,7 +55,7 @@ const kinds = {
     shown: 'call_',
     order: 't.opened_seq',
     where: 't.caller is not null',
-    newest: 'indexed by turns_calls where t.opened_seq > 0',
+    newest: 'turns t indexed by turns_calls where t.opened_seq > 0',
     ends: 'indexed by turns_ends',
   },
   refused: {
@@ -64,7 +65,7 @@ const kinds = {
     shown: 'call_',
     order: 'r.seq',
     where: 'r.call is not null',
-    newest: 'indexed by refused_seq where r.seq > 0',
+    newest: 'refused r indexed by refused_seq where r.seq > 0',
     ends: 'indexed by refused_ends',
   },
 } satisfies Record<string, Kind>
@@ -90,7 +91,7 @@ function prepareKind(
         where fits limit +?2`,
     ),
     contains: db.prepare(
-      `select id, at from (select ${id} as id, ${order} as at from ${from} ${newest} and ${where}
+      `select id, at from (select ${id} as id, ${order} as at from ${newest} and ${where}
           order by ${order} desc limit ${newestMax})
         where instr(id, ?1) > 0 limit +?2`,
     ),

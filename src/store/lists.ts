@@ -2,13 +2,14 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { StoredEvent } from '../model/event.ts'
 import type { Answer } from '../model/question.ts'
-import { callsBelow, type FlowId, type TurnId } from '../model/id.ts'
+import { callsBelow, type FlowId } from '../model/id.ts'
 import { pageUnitsMax } from '../model/limits.ts'
 import type { CallPage, CallsAsk, Lists, WaitRow } from '../runtime/kernel/lists-port.ts'
 import { clientLists } from './client-lists.ts'
 import { prepareFindIds } from './find-ids.ts'
 import { prepareEventReader, type EventReader } from './log-row.ts'
 import { mailLists } from './mail-lists.ts'
+import { requestLists } from './request-lists.ts'
 import { sessionLists } from './session-lists.ts'
 import { runGently, unitsPerRow, unitsPerSlice } from './slices.ts'
 
@@ -24,18 +25,6 @@ function prepareAll(db: DatabaseSync) {
         where q.answer is null and q.id > '' and t.state = 'running' order by q.id`,
     ),
     question: db.prepare('select seq, answer, answered_by from questions where id = ?'),
-    roots: db.prepare(
-      `select t.id as turn, t.opened_seq as openedSeq, s.seq is not null as seen
-        from turns t indexed by turns_roots left join seen s on s.flow = t.flow
-        where t.caller is null and t.opened_seq < ?1 and t.id = 'turn_' || substr(t.flow, 6)
-        order by t.opened_seq desc limit +?2`,
-    ),
-    liveRoots: db.prepare(
-      `select t.id as turn, t.opened_seq as openedSeq, s.seq is not null as seen
-        from turns t left join seen s on s.flow = t.flow where t.caller is null
-          and t.id in (select 'turn_' || substr(flow, 6) from turns where live = 1 and session > '')
-          and t.opened_seq < ?1 order by t.opened_seq desc limit +?2`,
-    ),
     counts: db.prepare(
       `select (select count(*) from turns where pending = 1 and caller > '') as openCalls,
         (select count(*) from turns where live = 1 and session > '' and state = 'queued') as queued`,
@@ -100,14 +89,7 @@ export function prepareLists(db: DatabaseSync): Lists {
       return row === undefined || asked === null ? null : { asked, answer: row.answer, by: row.answered_by }
     },
     calls: (ask, limit) => runGently(fillCalls(events, listCalls(statements, ask, limit))),
-    roots: async ({ before, live }, limit) =>
-      (
-        (live ? statements.liveRoots : statements.roots).all(before ?? Number.MAX_SAFE_INTEGER, limit) as {
-          turn: TurnId
-          openedSeq: number
-          seen: number
-        }[]
-      ).map(({ seen, ...row }) => ({ ...row, seen: seen === 1 })),
+    roots: requestLists(db),
     ...clientLists(db),
     notices: async (id, limit) =>
       (statements.notices.all(id, limit) as { about: string; text: string }[])

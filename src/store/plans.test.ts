@@ -65,7 +65,7 @@ test.each(Object.keys(prepareAll))('R11: no statement of the %s reads a whole ta
 /** Walks through these go through what is open, or take the first that there is. */
 const walked = new RegExp(
   [
-    'SEARCH (a|log) USING|waiter>|turns_session|turns_pending|turns_roots|questions_open|clients_quiet',
+    'SEARCH (a|log) USING|waiter>|turns_session|turns_pending|questions_open|clients_quiet',
     'messages_\\w+|sessions_resting|sessions_addresses',
   ].join('|'),
 )

@@ -250,6 +250,24 @@ create index turns_ends on turns (substr(id, -6));
 create index refused_ends on refused (substr(call, -6));
 `
 
+/**
+ * Requests, by the number of the event that opened them, for lists: whom they asked, and in which directory. A `look`
+ * is in no list. `framed`: it is a client's, and ended as what it asked for did. Filled by `fill-requests.ts`.
+ */
+const fourteenth = `
+create table places (id integer primary key, path text not null unique) strict;
+create table requests (
+  seq integer primary key, turn text not null, agent text not null, place integer, framed integer not null,
+  look integer not null, ended integer not null, failed integer not null, unseen integer not null
+) strict;
+create index requests_listed on requests (look) where look = 0;
+create index requests_agent on requests (agent) where look = 0;
+create index requests_place on requests (place) where look = 0;
+create index requests_failed on requests (failed) where look = 0 and failed = 1;
+create index requests_unseen on requests (unseen) where look = 0 and unseen = 1;
+drop index turns_roots;
+`
+
 /** Applied in order; `user_version` counts those applied. Never edit a released one: add another. */
 export const migrations: readonly string[] = [
   `${first}\n${keywordSchema}`,
@@ -265,10 +283,14 @@ export const migrations: readonly string[] = [
   eleventh,
   twelfth,
   thirteenth,
+  fourteenth,
 ]
+
+/** The format that has requests: those of an older one are read from its log. */
+export const requestsSince = 14
 
 /** What `rebuild` empties and folds again. */
 export const viewTables = [
   'log_sessions sessions agents turns messages inboxes refused waits traced notices questions permissions',
-  'seen announced woken clients entries spent_days spent_sessions',
+  'seen announced woken clients entries spent_days spent_sessions places requests',
 ].flatMap((names) => names.split(' '))

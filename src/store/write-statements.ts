@@ -4,6 +4,7 @@ import { fateColumns, manyPairs } from './ahead.ts'
 import { prepareSessionCosts } from './apply-session-costs.ts'
 import { prepareStepWrites } from './apply-steps.ts'
 import { prepareMailWrites } from './apply-mail.ts'
+import { prepareRequestWrites } from './apply-requests.ts'
 import { prepareWakeWrites } from './apply-wake.ts'
 import { indexEntries } from './keyword-index.ts'
 
@@ -53,6 +54,7 @@ export function prepareWrites(db: DatabaseSync) {
     mail: prepareMailWrites(db),
     wake: prepareWakeWrites(db),
     costs: prepareSessionCosts(db),
+    requests: prepareRequestWrites(db),
   }
 }
 export type Writes = ReturnType<typeof prepareWrites>
@@ -62,6 +64,7 @@ function prepareTurnWrites(db: DatabaseSync) {
   const called = 'caller, caller_turn, pending, background, call_deadline, key, made, held, usd_held'
   const opened = 'id, session, flow, opened_at, opened_seq'
   const byCall = 'caller, caller_turn, background, call_deadline, key, made'
+  const settled = 'held, tokens_below, usd_held, usd_below, caller_turn, background, flow, opened_seq'
   const ended = `update turns set state = 'ended', live = 0, tokens_used = ?1,
       spent = ?5, spent_plan = ?6, unpriced = ?7,`
   return {
@@ -76,11 +79,11 @@ function prepareTurnWrites(db: DatabaseSync) {
     endCall: db.prepare(`update turns set pending = 0, outcome = ?1, ended_seq = ?2,
         live = case state when 'running' then 1 else 0 end,
         state = case state when 'queued' then 'ended' else state end
-      where id = ?3 returning held, usd_held, state, epoch, caller_turn`),
+      where id = ?3 returning held, usd_held, state, epoch, caller_turn, background`),
     endTurn: db.prepare(`${ended} ended_seq = coalesce(ended_seq, ?2)
-      where id = ?3 returning held, tokens_below, usd_held, usd_below, caller_turn`),
+      where id = ?3 returning ${settled}`),
     endBoth: db.prepare(`${ended} ended_seq = ?2, pending = 0, outcome = ?4
-      where id = ?3 returning held, tokens_below, usd_held, usd_below, caller_turn`),
+      where id = ?3 returning ${settled}`),
     tokens: db.prepare(
       'update turns set tokens_below = tokens_below + ? where id = ? returning state, held, caller_turn',
     ),

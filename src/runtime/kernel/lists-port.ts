@@ -33,8 +33,11 @@ export type Lists = {
    * page may be short, `next` says where to go on.
    */
   calls(ask: CallsAsk, limit: number): Promise<CallPage>
-  /** Requests, newest first: the turns that flows began with, `live` only those that have not ended. */
-  roots(ask: { before: number | null; live: boolean }, limit: number): Promise<RootRow[]>
+  /**
+   * Requests, newest first: the turns that flows began with, without what clients only looked up. A page may be short,
+   * `next` says where to go on.
+   */
+  roots(ask: RootsAsk, limit: number): Promise<RootPage>
   /**
    * Newest first: calls or requests whose id ends or begins with a text, those of the newest and open questions that
    * contain it; with an empty one the newest.
@@ -51,6 +54,19 @@ export type Lists = {
   readonly mail: MailLists
 }
 
+/**
+ * `live` has turns that have not ended. `ended`, `failed` and `unseen` (failed, and nobody has seen it) are about how it
+ * ended for the one who asked; something that it left in the background may still run.
+ */
+export type RootsAsk = {
+  before: number | null
+  state?: 'live' | 'ended' | 'failed' | 'unseen'
+  /** Those that asked one of these. */
+  agents?: readonly string[]
+  /** Those that work there or below. */
+  dir?: string
+}
+export type RootPage = { roots: RootRow[]; next: number | null }
 /** `seen`: a person has seen how it ended. */
 export type RootRow = { turn: TurnId; openedSeq: number; seen: boolean }
 

@@ -11,7 +11,7 @@ import { userSession } from '../../model/mail.ts'
 import type { WaitedFor } from '../../wire/explain.ts'
 import type { FlowState, FlowSummary } from '../../wire/flows.ts'
 import { mapGently } from '../kernel/gently.ts'
-import type { RootRow } from '../kernel/lists-port.ts'
+import type { RootRow, RootsAsk } from '../kernel/lists-port.ts'
 import { readAll } from '../kernel/scope.ts'
 import { explainStall } from './explain.ts'
 import type { Runtime } from './runtime.ts'
@@ -209,24 +209,51 @@ export type FlowsAsk = {
   before: number | null
 }
 
-/** R11: how many requests one page looks through for those that fit. */
-const lookedThroughMax = 300
+/** R11: how many requests one page summarises for those that fit; of those that live each has to be explained. */
+const summarisedMax = { live: 100, others: 300 }
+
+const liveStates: ReadonlySet<string> = new Set(['live', 'running', 'asking', 'queued', 'away'])
 
 export async function listFlows(
   runtime: Runtime,
   ask: FlowsAsk,
 ): Promise<{ flows: FlowSummary[]; next: number | null }> {
-  const isLive = ['live', 'running', 'asking', 'queued', 'away'].includes(ask.state ?? '')
-  const roots = await runtime.lists.roots({ before: ask.before, live: isLive }, lookedThroughMax)
+  const isLive = liveStates.has(ask.state ?? '')
   const flows: FlowSummary[] = []
-  for (const root of roots) {
-    if (ask.state === 'unseen' && root.seen) continue
-    const [flow] = await mapGently(runtime, [root], (one) => summariseFlow(runtime, one))
-    if (flow != null && fits(flow, ask)) flows.push(flow)
-    if (flows.length === ask.limit) return { flows, next: root.openedSeq }
-  }
-  return { flows, next: roots.length === lookedThroughMax ? (roots.at(-1)?.openedSeq ?? null) : null }
+  let [next, left] = [ask.before, isLive ? summarisedMax.live : summarisedMax.others]
+  do {
+    const page = await runtime.lists.roots(toRootsAsk(runtime, ask, next, isLive), ask.limit - flows.length)
+    const summarised = await mapGently(runtime, page.roots, (root) => summariseFlow(runtime, root))
+    flows.push(...summarised.filter((flow) => flow !== null).filter((flow) => fits(flow, ask)))
+    next = page.next
+    left -= page.roots.length
+    // A page that looked through what it may, and found nothing, says where to go on.
+    if (page.roots.length === 0) break
+  } while (next !== null && flows.length < ask.limit && left > 0)
+  return { flows, next }
 }
+
+/** What the store can tell of each without reading it; the rest is up to `fits`. */
+const toRootsAsk = (
+  runtime: Runtime,
+  { state, agent, project }: FlowsAsk,
+  before: number | null,
+  isLive: boolean,
+): RootsAsk => ({
+  before,
+  ...(isLive
+    ? { state: 'live' as const }
+    : state === 'ended' || state === 'failed' || state === 'unseen'
+      ? { state }
+      : {}),
+  ...(agent === undefined ? {} : { agents: listNamed(runtime, agent) }),
+  ...(project === undefined ? {} : { dir: project }),
+})
+
+/** Agents that people call so: by their name, or by their title. */
+const listNamed = ({ agents }: Runtime, name: string): string[] => [
+  ...new Set([name, ...agents.names().filter((one) => agents.get(one)?.title === name)]),
+]
 
 function fits(flow: FlowSummary, { state, agent, project }: FlowsAsk): boolean {
   if (agent !== undefined && flow.agent !== agent) return false

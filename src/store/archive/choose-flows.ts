@@ -24,11 +24,10 @@ const rootsPerPage = 100
 function prepare(db: DatabaseSync) {
   return {
     roots: db.prepare(
-      `select t.flow as flow, t.opened_seq as seq from turns t indexed by turns_roots
-        where t.caller is null and t.opened_seq > ?1 and t.id = 'turn_' || substr(t.flow, 6)
-          and t.live = 0 and t.opened_at < ?2
+      `select t.flow as flow, r.seq as seq from requests r join turns t on t.id = r.turn
+        where r.seq > ?1 and t.live = 0 and t.opened_at < ?2
           and not exists (select 1 from moved_flows m where m.flow = t.flow)
-        order by t.opened_seq limit +?3`,
+        order by r.seq limit +?3`,
     ),
     turns: db.prepare(
       `select t.id as id, t.session as session, t.caller as caller, t.state as state, t.live as live,
