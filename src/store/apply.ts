@@ -212,14 +212,16 @@ function sendMessage(writes: Writes, batch: Batch, event: OpeningMessage, seq: n
   if (turn === null) return
   if (notices !== undefined) writes.giveNotices.run(session, notices.upTo)
   const fate = batch.ahead.get(turn)
-  if (isRoot(turn, flow) && openRequest(writes.requests, event, seq, fate?.ended?.event) && fate !== undefined)
-    fate.request = { seq, flow, turn }
-  if (fate !== undefined) {
+  if (fate === undefined) {
+    const { state, node, epoch, until } = takeStart(batch, turn, event.deadline ?? 0)
+    writes.message.run(turn, session, flow, state, 1, batch.at, seq, node, epoch, until)
+  } else {
     const whole = describeFate(fate, event.deadline ?? 0, false)
-    return void writes.messageWhole.run(turn, session, flow, batch.at, seq, ...whole)
+    writes.messageWhole.run(turn, session, flow, batch.at, seq, ...whole)
   }
-  const { state, node, epoch, until } = takeStart(batch, turn, event.deadline ?? 0)
-  writes.message.run(turn, session, flow, state, 1, batch.at, seq, node, epoch, until)
+  if (!isRoot(turn, flow)) return
+  const isFramed = openRequest(writes.requests, event, seq, fate?.ended?.event)
+  if (isFramed && fate !== undefined) fate.request = { seq, flow, turn }
 }
 
 function openCall(writes: Writes, event: EventOf<'call.opened'>, seq: number, batch: Batch): void {

@@ -20,6 +20,9 @@ function filled(): DatabaseSync {
     `insert into turns (id, session, flow, state, live, caller, opened_at, opened_seq)
       values (?, ?, ?, 'ended', 0, ?, ?, ?)`,
   )
+  const request = db.prepare(
+    `insert into requests (seq, turn, agent, framed, look, ended, failed, unseen) values (?, ?, 'a', 0, 0, 1, 0, 0)`,
+  )
   const refused = db.prepare(
     `insert into refused (call, caller, caller_turn, flow, seq) values (?, 'ses_a', 'turn_a', 'flow_a', ?)`,
   )
@@ -28,6 +31,7 @@ function filled(): DatabaseSync {
     const id = number(n)
     session.run(`ses_${id}`, n === 0 ? 'rare' : 'common', n === 0 ? '/rare' : '/common', n)
     turn.run(`turn_${id}`, `ses_${id}`, `flow_${id}`, null, n, 3 * n + 1)
+    request.run(3 * n + 1, `turn_${id}`)
     turn.run(`turn_1${id}`, `ses_${id}`, `flow_${id}`, 'ses_a', n, 3 * n + 2)
     refused.run(`call_3${id}`, 3 * n + 3)
   }

@@ -45,7 +45,8 @@ export function requestLists(db: DatabaseSync): Lists['roots'] {
     Object.entries(walks).map(([name, walk]) => [name, prepareWalk(db, walk)]),
   ) as Pages
   // What is below a directory begins with it and a slash, which `0` comes after.
-  const places = db.prepare(`select id from places where path = ?1 union all select id from (select id from places
+  const places =
+    db.prepare(`select id from places where path = ?1 union all select id from (select id from places
     where path > rtrim(?1, '/') || '/' and path < rtrim(?1, '/') || '0' limit ${walksMax})`)
   const findPlaces = (dir: string): number[] => (places.all(dir) as { id: number }[]).map(({ id }) => id)
   return async (ask, limit) => {
