@@ -119,7 +119,6 @@ test('R11: a rare request behind thousands of others is on the first page', asyn
     { agents: ['rare'] },
     { agents: ['none', 'rare'] },
     { dir: '/work/rare' },
-    { dir: '/work/rare/' },
     { dir: '/work/rare', agents: ['rare'] },
   ])
     expect(await roots({ before: null, ...ask }, 10)).toEqual({
