@@ -18,7 +18,10 @@ export type TotalsFile = {
 }
 
 /** Counts up where the totals are counted otherwise than before. */
-const format = 1
+const format = 2
+
+/** The large parts are bytes of their own, so that what is asked for first need not wait for them. */
+type Kept = Omit<SavedTotals, 'minutes' | 'known'> & { minutes: Uint8Array; known: Uint8Array }
 
 /** Before the totals themselves: of which log they are, and a hash of them. */
 type Mark = { format: number; first: string; last: string; hash: string }
@@ -39,10 +42,12 @@ export function totalsFile(directory: string, store: Pick<Store, 'event' | 'last
       try {
         const { mark, data } = split(await readKept(path, bytesMax))
         if (mark.format !== format || hashOf(data) !== mark.hash) return null
-        const totals = deserialize(data) as SavedTotals
+        const { minutes, known, ...totals } = deserialize(data) as Kept
         if (totals.seq > store.lastSeq() || mark.first === '') return null
         const fits = mark.first === (await describe(1)) && mark.last === (await describe(totals.seq))
-        return fits ? totals : null
+        if (!fits) return null
+        const read = { minutes: () => deserialize(minutes), known: () => deserialize(known) }
+        return { ...totals, ...(read as Pick<SavedTotals, 'minutes' | 'known'>) }
       } catch {
         // Whatever is wrong with it, the log has everything.
         return null
@@ -50,7 +55,8 @@ export function totalsFile(directory: string, store: Pick<Store, 'event' | 'last
     },
     async write(totals) {
       // All of it at this moment: what is counted later must not be in it.
-      const [data, seq] = [serialize(totals), totals.seq]
+      const [minutes, known] = [serialize(totals.minutes()), serialize(totals.known())]
+      const [data, seq] = [serialize({ ...totals, minutes, known } satisfies Kept), totals.seq]
       const mark: Mark = { format, first: await describe(1), last: await describe(seq), hash: hashOf(data) }
       const head = Buffer.from(`${JSON.stringify(mark)}\n`)
       await writeFile(`${path}.new`, Buffer.concat([head, data]), { mode: privateMode })

@@ -26,14 +26,14 @@ export type TotalsView = {
   close(): Promise<void>
 }
 
-/** What is kept over restarts. */
+/** What is kept over restarts. The last two are large, and read only where they are needed. */
 export type SavedTotals = {
   seq: number
   from: Millis | null
   all: SavedSums
-  minutes: Map<Millis, SavedSums>
   ages: { width: Millis; first: Millis | null; ages: SavedSums[] }
-  known: Known
+  minutes: () => Map<Millis, SavedSums>
+  known: () => Known
 }
 
 type TotalsDeps = {
@@ -62,10 +62,10 @@ export const totalsView = (deps: TotalsDeps): TotalsView => new LogTotals(deps)
 class LogTotals implements TotalsView {
   readonly #deps: TotalsDeps
   #all = new RunningSums()
-  #minutes = new Map<Millis, RunningSums>()
+  readonly #minutes = once(() => new Map<Millis, RunningSums>())
   #ages = new Ages()
-  #known = knowNothing()
-  #fold: TotalsFold = createFold(this.#known)
+  readonly #known = once(() => knowNothing())
+  #fold: TotalsFold | null = null
   readonly #stopped = new AbortController()
   #cursor = 0
   /** How far what is kept has counted; null before it was looked at. */
@@ -89,7 +89,7 @@ class LogTotals implements TotalsView {
     if (since === null)
       return { ...this.#all.read(), ...place, from: this.#from, columns: this.#ages.columns() }
     const first = Math.floor(since / minuteMs) * minuteMs
-    const minutes = [...this.#minutes].filter(([at]) => at >= first)
+    const minutes = [...this.#minutes.get()].filter(([at]) => at >= first)
     return {
       ...addAll(minutes.map(([, minute]) => minute)).read(),
       ...place,
@@ -151,10 +151,10 @@ class LogTotals implements TotalsView {
     this.#cursor = saved.seq
     this.#from = saved.from
     this.#all = RunningSums.load(saved.all)
-    this.#minutes = new Map(Array.from(saved.minutes, ([at, sums]) => [at, RunningSums.load(sums)]))
+    this.#minutes.make = () =>
+      new Map(Array.from(saved.minutes(), ([at, sums]) => [at, RunningSums.load(sums)]))
     this.#ages = Ages.load(saved.ages)
-    this.#known = saved.known
-    this.#fold = createFold(this.#known)
+    this.#known.make = saved.known
   }
 
   async #saveForever(): Promise<void> {
@@ -177,9 +177,9 @@ class LogTotals implements TotalsView {
       seq: this.#cursor,
       from: this.#from,
       all: this.#all.save(),
-      minutes: new Map(Array.from(this.#minutes, ([at, sums]) => [at, sums.save()])),
       ages: this.#ages.save(),
-      known: this.#known,
+      minutes: () => new Map(Array.from(this.#minutes.get(), ([at, sums]) => [at, sums.save()])),
+      known: this.#known.get,
     }
     // A total that could not be kept is counted again.
     await file.write(saved).catch(report)
@@ -191,6 +191,7 @@ class LogTotals implements TotalsView {
       this.#cursor = seq
       this.#from ??= at
       const age = this.#ages.at(at)
+      this.#fold ??= createFold(this.#known.get())
       this.#fold(event, at, [this.#all, age, ...this.#listMinutes(at)])
     }
     if (this.#cursor - (this.#saved ?? 0) >= saveEvents) this.#saveSoon()
@@ -200,13 +201,21 @@ class LogTotals implements TotalsView {
     const minute = Math.floor(at / minuteMs) * minuteMs
     const oldest = Math.floor(this.#deps.clock.now() / minuteMs) * minuteMs - minutesMax * minuteMs
     if (minute < oldest) return []
-    const known = this.#minutes.get(minute)
+    const minutes = this.#minutes.get()
+    const known = minutes.get(minute)
     if (known !== undefined) return [known]
-    for (const past of this.#minutes.keys()) if (past < oldest) this.#minutes.delete(past)
+    for (const past of minutes.keys()) if (past < oldest) minutes.delete(past)
     const made = new RunningSums()
-    this.#minutes.set(minute, made)
+    minutes.set(minute, made)
     return [made]
   }
+}
+
+/** Made when it is needed first. */
+function once<T>(make: () => T): { make: () => T; get: () => T } {
+  let made: T | undefined
+  const lazy = { make, get: (): T => (made ??= lazy.make()) }
+  return lazy
 }
 
 /** All of time in few pieces: where they do not suffice, two become one. */
