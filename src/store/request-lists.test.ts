@@ -112,7 +112,7 @@ test('R11: a rare request behind thousands of others is on the first page', asyn
   )
   db.exec(`insert into places values (1, '/work/rare'), (2, '/work/common'), (3, '/workshop')`)
   for (let seq = 1; seq <= 10_000; seq += 1) add.run(seq)
-  const { roots } = prepareLists(db)
+  const lists = prepareLists(db)
   for (const ask of [
     { state: 'failed' as const },
     { state: 'unseen' as const },
@@ -121,11 +121,11 @@ test('R11: a rare request behind thousands of others is on the first page', asyn
     { dir: '/work/rare' },
     { dir: '/work/rare', agents: ['rare'] },
   ])
-    expect(await roots({ before: null, ...ask }, 10)).toEqual({
+    expect(await lists.roots({ before: null, ...ask }, 10)).toEqual({
       roots: [{ turn: 'turn_1', openedSeq: 1, seen: false }],
       next: null,
     })
-  const all = await roots({ before: null, dir: '/work' }, 3)
+  const all = await lists.roots({ before: null, dir: '/work' }, 3)
   expect([all.roots.map(({ openedSeq }) => openedSeq), all.next]).toEqual([[10_000, 9998, 9996], 9996])
-  expect(await roots({ before: null, dir: '/workshop' }, 3)).toEqual({ roots: [], next: null })
+  expect(await lists.roots({ before: null, dir: '/workshop' }, 3)).toEqual({ roots: [], next: null })
 })
