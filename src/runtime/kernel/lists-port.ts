@@ -55,8 +55,8 @@ export type Lists = {
 }
 
 /**
- * `live` has turns that have not ended. `ended`, `failed` and `unseen` (failed, and nobody has seen it) are about how it
- * ended for the one who asked; something that it left in the background may still run.
+ * `live` has turns that have not ended. `ended`, `failed` and `unseen` (failed, and nobody has seen it) are about how
+ * it ended for the one who asked; something that it left in the background may still run.
  */
 export type RootsAsk = {
   before: number | null
