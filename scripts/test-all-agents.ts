@@ -8,14 +8,12 @@ import { buildOnce } from './agents/process.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const flags = process.argv.slice(2)
-/** Programs in terminals take minutes, and a prompt that is typed too early is lost: only with `--all`. */
-const open: readonly (readonly [script: string, ...args: string[]])[] = flags.includes('--all')
-  ? [['test-wake.ts', '--only=claude,codex', '--cases=talk,closed']]
-  : []
+/** Programs in terminals: all that is tried with them takes minutes. */
+const open = flags.includes('--all') ? [] : ['--only=claude,codex', '--cases=talk']
 /** The longest first. */
 const rows: readonly (readonly (readonly [script: string, ...args: string[]])[])[] = [
   [['test-clients.ts'], ['test-agents.ts']],
-  [['test-driven.ts'], ['test-opencode.ts'], ...open],
+  [['test-driven.ts'], ['test-opencode.ts'], ['test-wake.ts', ...open]],
 ]
 
 function run(script: string, args: readonly string[]): Promise<boolean> {
