@@ -177,7 +177,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'src/version.ts',
     'src/warm-up.ts',
   ],
-  'src/warm-up.ts': ['runtime', 'adapters', 'src/server/peers.ts'],
+  'src/warm-up.ts': ['model', 'runtime', 'adapters', 'src/server/peers.ts'],
   'src/log-care.ts': ['store'],
   'src/version.ts': [],
   'src/own-files.ts': [],
