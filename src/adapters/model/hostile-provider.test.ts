@@ -72,7 +72,7 @@ test.each(
     const outcome = await driver.run(turnInput({ model: 'p/fake' }), memorySteps({ signal: never }), never)
     expect(outcome).toMatchObject({
       outcome: 'failed',
-      error: expect.stringMatching(/^provider_garbage: .*more than 1048576 bytes/) as string,
+      error: expect.stringMatching(/^provider_garbage: .*more than 524288 bytes/) as string,
     })
     // What is in the kernel's buffers and ours on the way is all that was sent beyond the bound.
     expect(flooding.sent()).toBeLessThan(60 * 1024 * 1024)
