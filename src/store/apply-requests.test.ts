@@ -31,6 +31,8 @@ function memory(): SqliteStore {
 
 const look = (store: SqliteStore) => store.db.prepare('select ended, failed, unseen from requests').get()
 
+const notYet = { ended: 1, failed: 0, unseen: 0 }
+
 test.each([
   ['with its turn', [[callOver('failed'), ended('ses_coder', 'turn_2')]]],
   ['before its turn', [[callOver('timed_out')], [ended('ses_coder', 'turn_2')]]],
@@ -38,7 +40,8 @@ test.each([
   for (const isLookedAt of [true, false]) {
     const store = memory()
     for (const events of [client, asks, [call], [begun], [over]]) await append(store, ...events)
-    if (isLookedAt) expect(look(store)).toEqual({ ended: 1, failed: 0, unseen: 0 })
+    const between = isLookedAt ? look(store) : notYet
+    expect(between).toEqual(notYet)
     for (const events of rows) await append(store, ...events)
     expect(look(store)).toEqual({ ended: 1, failed: 1, unseen: 1 })
     expect(viewsEqual(store.db)).toEqual({ equal: true, difference: null })
