@@ -60,7 +60,11 @@ function scopeLimits(limits: LimitBook, providers: Providers): NonNullable<Model
   const identify = (name: string): string => {
     const known = made.get(name)
     if (known !== undefined) return known
-    const settings = hash('sha256', JSON.stringify(providers[name] ?? null), 'hex')
+    const settings = hash(
+      'sha256',
+      JSON.stringify(Object.hasOwn(providers, name) ? providers[name] : null),
+      'hex',
+    )
     const id = `${name} ${settings.slice(0, 12)}`
     made.set(name, id)
     return id

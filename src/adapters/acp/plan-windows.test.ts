@@ -49,3 +49,13 @@ test('what is no window, or does not say when it is reset, is left out', () => {
   ])
     expect(readPlanWindows(meta)).toEqual([])
 })
+
+test('a window may have any name: those that every object has are names too, and of too many the first count', () => {
+  const window = { utilization: 0.5, resetsAt: at }
+  for (const rateLimitType of ['constructor', '__proto__', 'toString'])
+    expect(readPlanWindows({ '_claude/rateLimit': { rateLimitType, ...window } })).toMatchObject([
+      { name: rateLimitType.replaceAll('_', ' '), used: 0.5 },
+    ])
+  const many = Object.fromEntries(Array.from({ length: 1000 }, (_, n) => [`window ${n}`, window]))
+  expect(readPlanWindows({ '_claude/rateLimit': { unifiedWindows: many } }).length).toBeLessThanOrEqual(10)
+})

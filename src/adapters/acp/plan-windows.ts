@@ -1,6 +1,7 @@
 /** How much of its plan's windows an agent says is used: each program has its own words for it. Pure. */
 import type { Millis } from '../../model/id.ts'
 import { isRecord } from '../../model/json.ts'
+import { table } from '../../model/table.ts'
 import type { ReportedWindow } from '../../runtime/kernel/driven-port.ts'
 import { textAt } from './text-at.ts'
 
@@ -9,8 +10,10 @@ export const limitKey = (agent: string): string => `agent ${agent}`
 const secondMs = 1000
 const hourMinutes = 60
 const dayMinutes = 24 * hourMinutes
-const names: Readonly<Record<string, string>> = { five_hour: '5 hours', seven_day: 'week' }
+const names = table({ five_hour: '5 hours', seven_day: 'week' })
 const nameMax = 40
+/** R11: of one agent. */
+const limitsMax = 10
 
 /** In `_meta` of a usage update. A window that does not say when it is reset is left out. */
 export function readPlanWindows(meta: unknown): ReportedWindow[] {
@@ -23,9 +26,11 @@ function readClaude(said: unknown): ReportedWindow[] {
   if (!isRecord(said)) return []
   const all = isRecord(said['unifiedWindows']) ? said['unifiedWindows'] : {}
   const one = { [textAt(said, 'rateLimitType') || 'plan']: said, ...all }
-  return Object.entries(one).flatMap(([name, window]) =>
-    isRecord(window) ? toWindow(names[name] ?? name, window['utilization'], window['resetsAt']) : [],
-  )
+  return Object.entries(one)
+    .slice(0, limitsMax)
+    .flatMap(([name, window]) =>
+      isRecord(window) ? toWindow(names[name] ?? name, window['utilization'], window['resetsAt']) : [],
+    )
 }
 
 /** Two windows for each limit, in percent and minutes. */
@@ -46,9 +51,6 @@ function readCodex(said: unknown): ReportedWindow[] {
       : [],
   )
 }
-
-/** R11: of one agent. */
-const limitsMax = 10
 
 function nameMinutes(minutes: unknown): string {
   if (typeof minutes !== 'number' || !(minutes > 0)) return 'plan'

@@ -22,8 +22,7 @@ export type Program = {
   quirks: Quirks
 }
 
-/** `cure` is for a person. */
-/** `overLimit`: it works again when that is reset. */
+/** `cure` is for a person. `overLimit`: it works again when its limit is reset. */
 export type Unavailable = { why: string; cure: string; overLimit?: true }
 
 /** Where the adapters are that `tieline up` fetches. */

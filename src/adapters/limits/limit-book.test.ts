@@ -106,3 +106,19 @@ test('R11: of many windows those that were reported last are kept', () => {
     Array.from({ length: 10 }, (_, n) => `w${n + 2}`),
   )
 })
+
+test('many that are over their limit at once are written together, not each with all others', async () => {
+  const [clock, directory] = [virtualClock(), makeDirectory()]
+  let reads = 0
+  const now = (): number => {
+    reads += 1
+    return clock.now()
+  }
+  const book = limitBook({ clock: { now, elapsed: () => clock.elapsed() }, directory })
+  for (let n = 0; n < 100; n += 1) book.note(`agent ${n}`, 'over', 90_000)
+  await book.close()
+  expect(reads).toBeLessThan(300)
+  const again = limitBook({ clock, directory })
+  expect(again.find('agent 0')).not.toBeNull()
+  expect(again.find('agent 99')).not.toBeNull()
+})

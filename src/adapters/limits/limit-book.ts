@@ -57,7 +57,7 @@ export function limitBook({ clock, directory, clean = (text) => text, report }: 
     for (const one of windows) windowsOf(who).set(one.name, one.used, one.resetsAt - clock.now())
   }
   let writing = Promise.resolve()
-  let [isBehind, writtenAt] = [false, clock.elapsed() - windowsWrittenMs]
+  let [isDue, isBehind, writtenAt] = [false, false, clock.elapsed() - windowsWrittenMs]
   const find: LimitBook['find'] = (who) => {
     const limit = limits.get(who)
     return limit === null ? null : { why: limit.value, resetsAt: limit.resetsAt }
@@ -68,17 +68,16 @@ export function limitBook({ clock, directory, clean = (text) => text, report }: 
       used: value,
       resetsAt,
     }))
+  /** Thousands of requests may be refused in one moment: the next time serves all that came before it. */
   const write = (): void => {
-    if (file === null) return
-    ;[isBehind, writtenAt] = [false, clock.elapsed()]
-    const kept = [...new Set([...limits.keys(), ...seen.keys()])].flatMap((who) => {
-      const [limit, windows] = [find(who), readWindows(who)]
-      return limit === null && windows.length === 0
-        ? []
-        : [[who, { ...limit, ...(windows.length === 0 ? {} : { windows }) }] as const]
-    })
-    const text = `${JSON.stringify(Object.fromEntries(kept))}\n`
-    writing = writing.then(() => replaceFile(file, text)).catch((fault: unknown) => report?.(fault))
+    if (file === null || isDue) return
+    isDue = true
+    writing = writing
+      .then(() => {
+        ;[isDue, isBehind, writtenAt] = [false, false, clock.elapsed()]
+        return replaceFile(file, render([...limits.keys(), ...seen.keys()], find, readWindows))
+      })
+      .catch((fault: unknown) => report?.(fault))
   }
   return {
     note(who, why, leftMs) {
@@ -136,6 +135,16 @@ class Timed<Value> {
 
 function dropOldest(known: Map<string, unknown>, countMax: number): void {
   for (const oldest of known.keys()) if (known.size > countMax) known.delete(oldest)
+}
+
+function render(names: readonly string[], find: LimitBook['find'], windowsOf: LimitBook['windows']): string {
+  const kept = Array.from(new Set(names)).flatMap((who) => {
+    const [limit, windows] = [find(who), windowsOf(who)]
+    return limit === null && windows.length === 0
+      ? []
+      : [[who, { ...limit, ...(windows.length === 0 ? {} : { windows }) }] as const]
+  })
+  return `${JSON.stringify(Object.fromEntries(kept))}\n`
 }
 
 /** What cannot be read was never reported. */
