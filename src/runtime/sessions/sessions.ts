@@ -97,16 +97,16 @@ export async function archiveSession(runtime: Runtime, session: SessionId): Prom
   return archived
 }
 
+type CancelEnding = { outcome: 'cancelled' | 'timed_out'; cause: string }
+
 /**
  * The turn that runs and everything below it; with `all` what is queued too. How many turns were told to end.
  */
-type CancelOutcome = 'cancelled' | 'timed_out'
-
 export async function cancelSession(
   runtime: Runtime,
   session: SessionId,
   all: boolean,
-  ending: { outcome: CancelOutcome; cause: string },
+  ending: CancelEnding,
   only: TurnId | null = null,
 ): Promise<number> {
   let cancelled = 0
@@ -144,7 +144,7 @@ export async function cancelOnce(
   session: SessionId,
   act: string,
   all: boolean,
-  ending: { outcome: CancelOutcome; cause: string },
+  ending: CancelEnding,
   only: TurnId | null,
 ): Promise<number> {
   const meant = await turnsToCancel(runtime, session, all, only)

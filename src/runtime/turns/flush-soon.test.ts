@@ -1,19 +1,23 @@
 import { expect, test } from 'vitest'
 import { world, virtualClock, type World } from '../../../test/kits/world.ts'
 import { sqliteStore, type SqliteStore } from '../../store/sqlite.ts'
-import type { Driver } from '../kernel/ports.ts'
+import type { Driver, Steps, Tool } from '../kernel/ports.ts'
 import { AppendFault, type Tx } from '../kernel/store-port.ts'
 
 type Transact = SqliteStore['transact']
 
 /** A world whose transactions pass through `change`. */
-async function worldWith(driver: Driver, change: (transact: Transact) => Transact): Promise<World> {
+async function worldWith(
+  driver: Driver,
+  change: (transact: Transact) => Transact,
+  tools: Tool[] = [],
+): Promise<World> {
   const clock = virtualClock()
   const store = sqliteStore({ directory: ':memory:', now: () => clock.now() })
   const changed = Object.create(store, {
     transact: { value: change((keys, work) => store.transact(keys, work)) },
   }) as SqliteStore
-  return world({ agents: { a: { driver } }, store: changed, clock })
+  return world({ agents: { a: { driver } }, store: changed, clock, tools })
 }
 
 /** Asks a model for each word; `until` is what the answer waits for. */
@@ -131,4 +135,49 @@ test('an answer that cannot be written fails its turn, however it was to be writ
   const { outcome, error } = await w.run('a', 'go')
   expect(asked).toEqual(['one', 'two'])
   expect([outcome, error]).toEqual(['failed', expect.stringContaining('not_recorded')])
+})
+
+test('R10: what was done after a commit took the answers along stays behind them in the log', async () => {
+  const held: (() => void)[] = []
+  let [isHeld, looked] = [false, false]
+  const makeTool = (name: string, effect: Tool['effect'], run: () => void): Tool => ({
+    name,
+    effect,
+    calling: false,
+    describe: () => ({ name, description: '', input: {} }),
+    run: async () => {
+      run()
+      return { ok: true, value: name }
+    },
+  })
+  const answer = async (steps: Steps, word: string): Promise<void> =>
+    void (await steps.step('model', 'm', { word }, async () => ({
+      value: { text: word },
+      usage: { input: 5, output: 5, estimated: false },
+    })))
+  const driver: Driver = {
+    async run(_turn, steps) {
+      await answer(steps, 'one')
+      // From here on the disk takes its time.
+      isHeld = true
+      await answer(steps, 'two')
+      await Promise.all([steps.tool('write', {}), steps.tool('look', {})])
+      return { outcome: 'completed', output: 'finished', error: null, iterations: 2 }
+    },
+  }
+  const change =
+    (transact: Transact): Transact =>
+    async (keys, work) => {
+      if (isHeld) await new Promise<void>((go) => held.push(go))
+      return transact(keys, work)
+    }
+  const tools = [makeTool('write', 'write', () => undefined), makeTool('look', 'read', () => (looked = true))]
+  const w = await worldWith(driver, change, tools)
+  const run = w.ask('a', 'go')
+  await w.rest()
+  expect([looked, held.length]).toEqual([true, 2])
+  isHeld = false
+  for (const go of held) go()
+  await w.until(run)
+  expect((await w.events('step.ended')).map(({ event }) => event.name)).toEqual(['m', 'm', 'look', 'write'])
 })
