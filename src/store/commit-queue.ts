@@ -5,8 +5,7 @@
  * alike are delivered after the commit, because a refusal may rest on a neighbour that was not yet durable.
  * R10: the log is written in the commit; the views follow (`behind.ts`), and no fact is read from one that lags.
  */
-import { AppendFault, NeedsKeys } from '../runtime/kernel/store-port.ts'
-import type { Hint, Key, Tx } from '../runtime/kernel/store-port.ts'
+import { AppendFault, NeedsKeys, type Hint, type Key, type Tx } from '../runtime/kernel/store-port.ts'
 import assert from 'node:assert/strict'
 import type { Event } from '../model/event.ts'
 import type { SessionId } from '../model/id.ts'
@@ -119,17 +118,17 @@ export class CommitQueue {
       this.outage.end()
     } catch (cause) {
       this.seq = durable
-      const others = [...settled.flatMap(({ job }) => job ?? []), ...this.#jobs.drain()]
+      const others = [...settled.splice(0).flatMap(({ job }) => job ?? []), ...this.#jobs.drain()]
       if (cause instanceof AppendFault && !isDiskFault(cause.cause) && current !== undefined)
         this.#rerunWithout(current, others, cause)
       else this.#failGroup(cause, current === undefined ? others : [current, ...others])
-      return
     } finally {
       this.#draining = false
       for (const go of this.#waiting.splice(0)) go()
     }
     this.#jobs.endRound()
     if (!this.#jobs.isEmpty()) this.#schedule()
+    // Also after a group that failed: those of an earlier one may wait to be told.
     this.#deliveries.add(settled, this.#jobs.hasUrgent())
   }
 
@@ -138,7 +137,6 @@ export class CommitQueue {
     this.#rollBack()
     for (const other of others) this.#jobs.push(other)
     job.reject(cause)
-    setImmediate(() => this.#schedule())
   }
 
   /** The disk failed: this group may be lost, so all is rejected. The next work tries again after a pause. */
@@ -215,6 +213,9 @@ export class CommitQueue {
   /** After a fault: a new connection, if the disk takes what is written. The log says how far it came. */
   #recover(): number {
     if (this.outage.isOver()) return this.seq
+    // It began after these works came: a commit that succeeds would be no reason to call it over.
+    const lasting = this.outage.refusal()
+    if (lasting !== null) throw lasting
     this.#outageViews.drop()
     const { file, onDamage } = this.#files
     if (file !== null) this.writer = reopenWriter(file, this.writer, onDamage)

@@ -51,6 +51,8 @@ export function trackOutage(
   return {
     health,
     begin(cause) {
+      // It is known already, and was only told to one more.
+      if (cause instanceof StoreUnavailable) return cause
       const { reason, cure, passes, freeBytes } = explain(cause)
       if (current === null && elapsed() - soundSince >= soundMsMin) tries = 0
       const pauseMs = passes ? Math.min(pauseMsMax, retryMsMin * 2 ** tries) : Infinity
