@@ -69,7 +69,6 @@ export function renderSession(
   asking: ReadonlySet<string> = new Set(),
 ): string {
   const { kind, buffered, orphan, agentName, updatedAt, presence, wakeable, quietUntil } = session
-  const { tokensUsed, cost } = session
   const status = session.away ? 'program away' : asking.has(session.id) ? 'asks you' : session.status
   const now = systemClock.now()
   const state = [
@@ -84,9 +83,13 @@ export function renderSession(
     agentName,
     state.join(', '),
     formatAgo(now - updatedAt),
-    tokensUsed === 0 ? '–' : `${formatCount(tokensUsed)} tokens${describeCost(cost)}`,
+    describeUsed(session),
   )
 }
+
+/** A server from before an update does not say it. */
+const describeUsed = ({ tokensUsed = 0, cost }: Partial<Session>): string =>
+  tokensUsed === 0 || cost === undefined ? '–' : `${formatCount(tokensUsed)} tokens${describeCost(cost)}`
 
 type Recorded = Named & {
   agent: string

@@ -4,7 +4,7 @@ import type { NewAnswer } from '../../wire/questions.ts'
 import type { StreamedEvent } from '../../wire/log.ts'
 import type { TielineClient } from '../../client/client.ts'
 import { surroundings } from '../../client/surroundings.ts'
-import { describeError } from '../../client/tieline-error.ts'
+import { describeError, TielineError } from '../../client/tieline-error.ts'
 import type { EventOf, Outcome } from '../../model/event.ts'
 import { toTurnId } from '../../model/id.ts'
 import { opensTurn } from '../../model/opening.ts'
@@ -163,6 +163,20 @@ export async function openWatch(client: TielineClient, options: WatchOptions): P
   }
 }
 
+/** A server from before an update does not know why somebody cancels, and refuses to hear it. */
+export async function endWork(
+  sessions: Pick<TielineClient['sessions'], 'cancel'>,
+  session: string,
+  timedOut: boolean,
+): Promise<void> {
+  try {
+    await sessions.cancel(session, timedOut ? { timedOut } : {})
+  } catch (fault) {
+    if (!timedOut || !(fault instanceof TielineError) || fault.code !== 'bad_input') throw fault
+    await sessions.cancel(session)
+  }
+}
+
 async function follow(
   client: TielineClient,
   { session, message, start, timeoutMs = null }: Work,
@@ -174,9 +188,10 @@ async function follow(
   waiters.set(message, waiter)
   const over = new AbortController()
   let timedOut = false
-  const end = (ask: { timedOut?: boolean }): void =>
-    void client.sessions.cancel(session, ask).catch((error: unknown) => waiters.get(message)?.reject(error))
-  const cancel = (): void => end({})
+  const cancel = (): void =>
+    void endWork(client.sessions, session, timedOut).catch((error: unknown) =>
+      waiters.get(message)?.reject(error),
+    )
   try {
     await start(signal)
     if (signal.aborted) cancel()
@@ -184,7 +199,7 @@ async function follow(
     if (timeoutMs !== null)
       actLater(timeoutMs, over.signal, () => {
         timedOut = true
-        end({ timedOut })
+        cancel()
       })
     const { ended, flow } = await ending
     // An older server knows only that it was cancelled.
