@@ -9,9 +9,15 @@ import { isAbsolute, join, relative, resolve } from 'node:path'
 const folderMode = 0o700
 export const privateMode = 0o600
 
-/** What we write into a data directory: the log with what SQLite puts beside it, keys, addresses, output. */
-export const dataNames =
-  /^(?:(?:tieline|replica)\.db|token|secret|(?:server|replay|limits)\.json|\w+\.(?:lock|log|probe|kept))(?:[-.].*)?$/
+/**
+ * What we write into a data directory: the log with what SQLite puts beside it, keys, addresses, output, and what is
+ * kept. Each by its whole name: the directory may be a project's, which has locks and logs of its own.
+ */
+const ownNames = [
+  ...['tieline.db', 'replica.db', 'token', 'secret', 'server.json', 'replay.json', 'limits.json'],
+  ...['owner.lock', 'serve.log', 'space.probe', 'totals.kept'],
+]
+export const dataNames = new RegExp(`^(?:${ownNames.join('|').replaceAll('.', '\\.')})(?:[-.].*)?$`)
 /** What a view of mail writes: a database or a folder for each session, and how far it has read. */
 export const mailNames = /^(?:ses_.*|\.cursor-.*)$/
 

@@ -111,6 +111,27 @@ test('what is not ours keeps its mode: other files, links, and a directory that 
   expect(statSync(process.cwd()).mode).toBe(before)
 })
 
+test('a data directory in a project left its yarn.lock and its logs unreadable for others: only ours are closed', () => {
+  const directory = makeDirectory()
+  const theirs = [
+    'yarn.lock',
+    'Cargo.lock',
+    'error.log',
+    'debug.log.1',
+    'limits.toml',
+    'disk.probe',
+    'tieline.toml',
+  ]
+  const ours = ['owner.lock', 'serve.log', 'space.probe', 'limits.json', 'limits.json.new', 'totals.kept.new']
+  for (const name of [...theirs, ...ours]) {
+    writeFileSync(join(directory, name), '')
+    chmodSync(join(directory, name), 0o644)
+  }
+  closeToOthers(directory, dataNames)
+  expect(theirs.filter((name) => modeOf(join(directory, name)) !== '644')).toEqual([])
+  expect(ours.filter((name) => modeOf(join(directory, name)) !== '600')).toEqual([])
+})
+
 test.skipIf(process.getuid?.() !== 0)(
   'a data directory of another user is refused, and nothing in it is read or changed (needs root: it makes one)',
   async () => {
