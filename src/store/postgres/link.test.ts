@@ -100,4 +100,36 @@ describe.skipIf(postgres === null)('a connection that is made', () => {
     await until(() => ended.length > 0)
     expect(ended).toEqual(['made'])
   })
+
+  test('is not said to have ended because a try beside it came later and was not needed', async () => {
+    const near: Socket[] = []
+    const join = (one: Socket): void => {
+      const far = dial(postgres?.port ?? 0, '127.0.0.1')
+      far.on('error', () => undefined)
+      one.pipe(far).pipe(one)
+    }
+    // The first is answered when the second has long been made.
+    const server = createServer((one) => {
+      one.on('error', () => undefined)
+      if (near.push(one) > 1) join(one)
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => {
+      for (const one of near) one.destroy()
+      server.close()
+    })
+    const { port } = server.address() as { port: number }
+    let ended = 0
+    const link = await connect({
+      url: `postgres://tieline@127.0.0.1:${port}/postgres`,
+      sleep: () => sleep(20),
+      onEnd: () => (ended += 1),
+    })
+    const [first] = near as [Socket]
+    join(first)
+    await until(() => first.destroyed)
+    expect([ended, link.isOpen()]).toEqual([0, true])
+    link.close()
+    expect(ended).toBe(1)
+  })
 })

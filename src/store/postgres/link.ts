@@ -57,13 +57,23 @@ const settings = (flightMsMax: number): string =>
 const asText = { getTypeParser: () => (value: unknown) => value } as unknown as pg.CustomTypesConfig
 
 export function connect(options: LinkOptions): Promise<Link> {
-  const { sleep } = options
+  const { sleep, onEnd } = options
   if (sleep === undefined) return connectOnce(options)
-  return tryBeside(() => connectOnce(options), {
+  const open = async (): Promise<{ link: Link; discard(): void }> => {
+    let tell = onEnd
+    const link = await connectOnce({ ...options, onEnd: () => tell?.() })
+    // Nobody ever had it, so nobody has lost it.
+    const discard = (): void => {
+      tell = undefined
+      link.close()
+    }
+    return { link, discard }
+  }
+  return tryBeside(open, {
     sleep,
-    discard: (late) => late.close(),
+    discard: (late) => late.discard(),
     passes: (fault) => fault instanceof LinkFault && fault.passes,
-  })
+  }).then(({ link }) => link)
 }
 
 function createClient(url: string, flightMsMax: number): pg.Client {
