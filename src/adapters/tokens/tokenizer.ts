@@ -54,14 +54,39 @@ function countWith({
   setMergeCacheSize(mergeCacheMax)
   const count = (text: string): number => counted(text, ordinary)
   const { known, gently } = gentleCount(pieces, count, clearMergeCache)
+  const countShort = shortCount(pieces, count)
   const countNow = (text: string): number => {
-    if (text.length <= pieceUnitsMax) return count(text)
-    if (text.length <= cachedUnitsMax) return countLong(text, pieces, count)
+    if (text.length <= cachedUnitsMax) return countShort(text)
     const tokens = known(text) ?? countLong(text, pieces, count)
     clearMergeCache()
     return tokens
   }
   return Object.assign(countNow, { gently })
+}
+
+/** A slice of fewer units is copied by the engine, so that it keeps no text alive. */
+const copiedUnitsMax = 12
+
+/**
+ * Cut into pieces once, with the counts of usual words at hand: a search in the table of 200,000 ranks for each
+ * piece, and a match with its place, take four times as long.
+ */
+function shortCount(pieces: RegExp, count: (text: string) => number): (text: string) => number {
+  const known = new Map<string, number>()
+  const countWord = (word: string): number => {
+    const tokens = count(word)
+    if (known.size >= mergeCacheMax) known.clear()
+    known.set(word, tokens)
+    return tokens
+  }
+  return (text) => {
+    let tokens = 0
+    for (const piece of text.match(pieces) ?? []) {
+      if (piece.length <= copiedUnitsMax) tokens += known.get(piece) ?? countWord(piece)
+      else tokens += piece.length <= pieceUnitsMax ? count(piece) : countPiece(piece, count)
+    }
+    return tokens
+  }
 }
 
 /** So many units are counted at once: at worst some milliseconds. */
