@@ -235,6 +235,21 @@ describe('modelAsk at its limits', () => {
     expect(model.asked).toHaveLength(0)
   })
 
+  it('closes a stream unread that opens after its request was aborted', async () => {
+    const opening = Promise.withResolvers<{ stream: ReadableStream<LanguageModelV4StreamPart> }>()
+    const model = { ...mockModel([]), doStream: () => opening.promise }
+    const abort = new AbortController()
+    const asked = asking(model).run(abort.signal)
+    // Aborted while it waits for the stream, not before it asks.
+    setImmediate(() => abort.abort(new Error('nobody waits')))
+    await expect(asked).rejects.toThrow('nobody waits')
+    const closed = await new Promise((resolve) => {
+      const stream = new ReadableStream<LanguageModelV4StreamPart>({ cancel: resolve })
+      opening.resolve({ stream })
+    })
+    expect(closed).toMatchObject({ message: 'nobody waits' })
+  })
+
   it('ends as failed when a stream has no finish, or an error for one', async () => {
     await expect(asking(mockModel([delta('half')])).run()).rejects.toMatchObject({ code: 'provider_cut' })
     await expect(

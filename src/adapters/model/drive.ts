@@ -253,16 +253,16 @@ async function countUsage(
   }
 }
 
+type PricedParts = Partial<Pick<Usage, 'cached' | 'cacheWrite' | 'reasoning'>>
+
 /** What has a price of its own. */
-function readParts({ usage }: Received): Partial<Pick<Usage, 'cached' | 'cacheWrite' | 'reasoning'>> {
-  const parts = {
-    cached: usage?.inputTokens.cacheRead,
-    cacheWrite: usage?.inputTokens.cacheWrite,
-    reasoning: usage?.outputTokens.reasoning,
+function readParts({ usage }: Received): PricedParts {
+  const parts: PricedParts = {}
+  const put = (part: keyof PricedParts, tokens: number | undefined): void => {
+    if (tokens !== undefined && Number.isFinite(tokens) && tokens > 0) parts[part] = Math.ceil(tokens)
   }
-  return Object.fromEntries(
-    Object.entries(parts).flatMap(([part, tokens]) =>
-      tokens !== undefined && Number.isFinite(tokens) && tokens > 0 ? [[part, Math.ceil(tokens)]] : [],
-    ),
-  )
+  put('cached', usage?.inputTokens.cacheRead)
+  put('cacheWrite', usage?.inputTokens.cacheWrite)
+  put('reasoning', usage?.outputTokens.reasoning)
+  return parts
 }

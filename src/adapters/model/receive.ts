@@ -2,7 +2,12 @@
  * One request and its stream: collects the answer, and ends when it is aborted or nothing comes any more. No
  * retries here.
  */
-import type { LanguageModelV4, LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
+import type {
+  LanguageModelV4,
+  LanguageModelV4StreamPart,
+  LanguageModelV4StreamResult,
+  LanguageModelV4Usage,
+} from '@ai-sdk/provider'
 import { answerUnitsMax } from '../../model/limits.ts'
 import type { AskedCall } from '../../runtime/turns/loop.ts'
 import type { Alarm } from '../../runtime/kernel/alarm.ts'
@@ -62,13 +67,12 @@ export async function receive(
 ): Promise<void> {
   watch.signal.throwIfAborted()
   const request = new AbortController()
-  const halted = Promise.withResolvers<never>()
-  letGo(halted.promise)
+  let refuse = (_reason: unknown): void => undefined
   let reader: ReadableStreamDefaultReader<LanguageModelV4StreamPart> | null = null
   const halt = (reason: unknown): void => {
     if (request.signal.aborted) return
     request.abort(reason)
-    halted.reject(reason)
+    refuse(reason)
     // Cancelling also settles a read that waits on a model which ignores the signal.
     if (reader !== null) letGo(reader.cancel(reason))
   }
@@ -76,9 +80,9 @@ export async function receive(
   watch.signal.addEventListener('abort', abort, { once: true })
   const stall = watchStall(watch, () => halt(new Stalled(watch.stallMs)))
   try {
-    const opened = await open(model, wire, request.signal, halted.promise)
-    reader = opened.reader
-    received.headers = opened.headers
+    const { stream, response } = await open(model, wire, request.signal, (reject) => (refuse = reject))
+    reader = stream.getReader()
+    received.headers = response?.headers ?? {}
     for (;;) {
       const { done, value } = await reader.read()
       request.signal.throwIfAborted()
@@ -98,27 +102,22 @@ export async function receive(
     throw new BadStream('cut', 'the stream ended before the answer did')
 }
 
-type Opened = {
-  reader: ReadableStreamDefaultReader<LanguageModelV4StreamPart>
-  headers: Record<string, string>
-}
-
-/** Returns when the request is halted at the latest; a stream that opens after that is closed unread. */
-async function open(
+/** Settles when the request is halted at the latest; a stream that opens after that is closed unread. */
+const open = (
   model: LanguageModelV4,
   wire: WireRequest,
   signal: AbortSignal,
-  halted: Promise<never>,
-): Promise<Opened> {
-  const opening = Promise.resolve(model.doStream({ ...wire, abortSignal: signal }))
-  try {
-    const { stream, response } = await Promise.race([opening, halted])
-    return { reader: stream.getReader(), headers: response?.headers ?? {} }
-  } catch (error) {
-    letGo(opening.then(({ stream }) => stream.cancel(error)))
-    throw error
-  }
-}
+  onHalt: (reject: (reason: unknown) => void) => void,
+): Promise<LanguageModelV4StreamResult> =>
+  new Promise((resolve, reject) => {
+    onHalt(reject)
+    const opening = Promise.resolve(model.doStream({ ...wire, abortSignal: signal }))
+    const opened = opening.then(
+      (result) => (signal.aborted ? result.stream.cancel(signal.reason) : resolve(result)),
+      reject,
+    )
+    letGo(opened)
+  })
 
 function take(part: LanguageModelV4StreamPart, received: Received, emit: (text: string) => void): void {
   // Reasoning, sources and files are not part of the answer; unknown parts of later versions are left alone.
