@@ -1,6 +1,6 @@
 /** What a driver is given: prompt, history, tools, all within what the turn may have. */
 import type { Agent } from '../../model/agent.ts'
-import { isBroughtAlong, mayUse } from '../../model/authority.ts'
+import { fullAuthority, isBroughtAlong, mayUse } from '../../model/authority.ts'
 import type { Grant, OpeningMessage } from '../../model/event.ts'
 import type { Notices } from '../../model/event-parts.ts'
 import { frameApplet, framePeer, type Boundary } from '../../model/frame.ts'
@@ -17,8 +17,9 @@ export async function buildTurnInput(runtime: Runtime, running: Running): Promis
   const { input, row, session, agent } = running
   const context: TurnContext = { turn: row, session, agent, callable: listCallable(runtime, agent) }
   // All that exist, so that one that is not allowed can say no in its own shape.
-  running.tools = new Map((await runtime.tools.of(agent, row.id)).map((tool) => [tool.name, tool]))
-  const shown = [...running.tools.values()].filter((tool) =>
+  const all = await runtime.tools.of(agent, row.id)
+  running.tools = nameTools(all)
+  const shown = listOwn(agent, all, running.tools).filter((tool) =>
     isShown(tool, row.grant, agent, runtime.limits, context.callable.length > 0, runtime.asks),
   )
   const manifest = input.type === 'call.opened' ? input.context : null
@@ -52,6 +53,27 @@ export async function buildTurnInput(runtime: Runtime, running: Running): Promis
       : {}),
     trace: () => traceparentFor(runtime, running),
   }
+}
+
+type Named = ReadonlyMap<string, Tool>
+const named = new WeakMap<readonly Tool[], Named>()
+
+/** Most agents have the same list of tools in every turn: it is looked through once. */
+function nameTools(tools: readonly Tool[]): Named {
+  const known = named.get(tools) ?? new Map(tools.map((tool) => [tool.name, tool]))
+  named.set(tools, known)
+  return known
+}
+
+const owned = new WeakMap<Agent, { all: readonly Tool[]; own: readonly Tool[] }>()
+
+/** Those that the agent has, as far as no turn changes it. */
+function listOwn(agent: Agent, all: readonly Tool[], tools: Named): readonly Tool[] {
+  const known = owned.get(agent)
+  if (known?.all === all) return known.own
+  const own = [...tools.values()].filter(({ name }) => mayUse(fullAuthority, agent.tools, name))
+  owned.set(agent, { all, own })
+  return own
 }
 
 const askedNote =
