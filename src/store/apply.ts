@@ -17,6 +17,7 @@ import type { Writes } from './write-statements.ts'
 /** What the other events of the same transaction say, so that one row is written once. */
 export type Batch = {
   at: Millis
+  created: Set<string>
   made: Set<string>
   started: Map<string, EventOf<'turn.started'>>
   ended: Map<string, { event: EventOf<'call.ended'>; seq: number }>
@@ -50,46 +51,52 @@ export function applyAll(
 ): void {
   const row = { seq, at, events, ...(sessions === undefined ? {} : { sessions }) }
   for (const session of listSessions(row)) writes.timeline.run(session, seq)
-  const costs: Batch['costs'] = []
-  foldRow(writes, row, nothingAhead, costs)
-  applySessionCosts(writes.costs, costs)
+  const batch = createBatch(nothingAhead)
+  foldRow(writes, row, batch)
+  applySessionCosts(writes.costs, batch.costs)
 }
 
 /** The same for many that were decided one after another, with fewer statements. */
 export function applyBatch(writes: Writes, rows: readonly Transaction[]): void {
-  const ahead = lookAhead(rows)
+  const batch = createBatch(lookAhead(rows))
   const timelines: (string | number)[] = []
-  const costs: Batch['costs'] = []
   for (const row of rows) {
     for (const session of listSessions(row)) timelines.push(session, row.seq)
-    foldRow(writes, row, ahead, costs)
+    foldRow(writes, row, batch)
+    empty(batch)
   }
-  applySessionCosts(writes.costs, costs)
+  applySessionCosts(writes.costs, batch.costs)
   insertPairs(writes.timeline, writes.timelines, timelines)
 }
 
-function foldRow(
-  writes: Writes,
-  { seq: last, at, events }: Transaction,
-  ahead: Ahead,
-  costs: Batch['costs'],
-): void {
-  const batch: Batch = {
-    at,
-    made: new Set(),
-    started: new Map(),
-    ended: new Map(),
-    turnsEnded: new Set(),
-    costs,
-    tokens: new Map(),
-    money: new Map(),
-    ahead,
-  }
+const createBatch = (ahead: Ahead): Batch => ({
+  at: 0,
+  created: new Set(),
+  made: new Set(),
+  started: new Map(),
+  ended: new Map(),
+  turnsEnded: new Set(),
+  costs: [],
+  tokens: new Map(),
+  money: new Map(),
+  ahead,
+})
+
+/** For the next transaction: most leave most of these empty, so new ones are not made for each. */
+function empty({ created, made, started, ended, turnsEnded, tokens, money }: Batch): void {
+  const parts = [created, made, started, ended, turnsEnded, tokens, money]
+  for (const part of parts) if (part.size > 0) part.clear()
+}
+
+function foldRow(writes: Writes, { seq: last, at, events }: Transaction, batch: Batch): void {
+  batch.at = at
   const first = last - events.length + 1
   let seq = first
   for (const event of events) {
-    if (event.type === 'session.created' && event.kind === 'ephemeral') batch.made.add(event.session)
-    else if (event.type === 'turn.started' && event.turn !== null) batch.started.set(event.turn, event)
+    if (event.type === 'session.created') {
+      batch.created.add(event.session)
+      if (event.kind === 'ephemeral') batch.made.add(event.session)
+    } else if (event.type === 'turn.started' && event.turn !== null) batch.started.set(event.turn, event)
     else if (event.type === 'call.ended') batch.ended.set(toTurnId(event.call), { event, seq })
     else if (event.type === 'turn.ended' && event.turn !== null) batch.turnsEnded.add(event.turn)
     seq += 1
@@ -208,7 +215,7 @@ function takeStart(batch: Batch, turn: string, until = 0): Start {
 /** A message brings back a session that was only put away; one that waits in the inbox has no turn yet. */
 function sendMessage(writes: Writes, batch: Batch, event: OpeningMessage, seq: number): void {
   const { session, turn, flow, notices } = event
-  writes.revive.run(session)
+  if (!batch.created.has(session)) writes.revive.run(session)
   if (turn === null) return
   if (notices !== undefined) writes.giveNotices.run(session, notices.upTo)
   const fate = batch.ahead.get(turn)
