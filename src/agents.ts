@@ -144,9 +144,11 @@ export function createAgents(
               ),
     )
   }
+  // One list: whoever keeps what follows from it knows by this that nothing has changed.
+  const names = [...agents.keys()]
   return {
     get: (name) => agents.get(name),
-    names: () => [...agents.keys()],
+    names: () => names,
     driver: (agent) => drivers.get(agent.name) ?? onModel,
     isMetered: (agent) => !isDriven(agent) || quirksOf(agent).usage !== 'none',
     limitOf: (agent) => (isDriven(agent) ? driven.limitOf(agent) : findLimit(agent, settings.limits)),
