@@ -79,8 +79,8 @@ class ProjectBook implements OpenProjects {
   /** No project is found in these. */
   readonly #own: readonly string[]
   readonly #projects = new Map<string, Project>()
-  /** The project's directory for each directory that was asked about. */
-  readonly #directories = new Map<string, string | null>()
+  /** The project's directory for each directory that was asked about, and when it was last looked at. */
+  readonly #directories = new Map<string, { directory: string | null; at: number }>()
   /** Of this round of the event loop. */
   readonly #looked = new Map<string, Surroundings>()
   readonly #retired: Layer[] = []
@@ -130,9 +130,11 @@ class ProjectBook implements OpenProjects {
   }
 
   /** Many turns that go on with one commit look once: files are looked at again in the next round of the loop. */
-  look(cwd: string): Surroundings {
+  look(cwd: string, agoMsMax = 0): Surroundings {
     const known = this.#looked.get(cwd)
     if (known !== undefined) return known
+    const { at = -Infinity } = this.#directories.get(cwd) ?? {}
+    if (this.#options.parts.clock.elapsed() - at < agoMsMax) return this.known(cwd)
     this.#renewBase()
     this.#closeRetired()
     const found = this.#surround(this.#lookUp(cwd))
@@ -142,7 +144,7 @@ class ProjectBook implements OpenProjects {
   }
 
   known(cwd: string): Surroundings {
-    const directory = this.#directories.get(cwd)
+    const { directory } = this.#directories.get(cwd) ?? {}
     if (directory === undefined) return this.look(cwd)
     return this.#surround(directory === null ? null : (this.#projects.get(directory) ?? null))
   }
@@ -185,7 +187,7 @@ class ProjectBook implements OpenProjects {
   #lookUp(cwd: string): Project | null {
     const directory = findConfigDirectory(toReal(cwd), this.#own)
     if (this.#directories.size >= directoriesMax) this.#directories.clear()
-    this.#directories.set(cwd, directory)
+    this.#directories.set(cwd, { directory, at: this.#options.parts.clock.elapsed() })
     return directory === null ? null : this.#read(directory)
   }
 

@@ -8,6 +8,7 @@
 import { chmodSync, closeSync, constants, fstatSync, mkdirSync, openSync, readdirSync } from 'node:fs'
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { remembered } from '../model/remembered.ts'
 import { hashBytes, userDirectory } from './config-text.ts'
 
 export type HashedFile = { path: string; hash: string }
@@ -75,8 +76,10 @@ export function forgetTrusted(directory: string, file: string): boolean {
 }
 
 /** Where the agreement to a configuration is kept. */
-export const trustedFile = (directory: string, file: string): string =>
-  join(directory, `${hashBytes(file)}.json`)
+export const trustedFile = (directory: string, file: string): string => join(directory, nameEntry(file))
+
+/** Asked for with every look at a project. */
+const nameEntry = remembered((file: string) => `${hashBytes(file)}.json`, 1000)
 
 const writableByOthers = 0o022
 

@@ -30,8 +30,11 @@ export type Surroundings = {
 export type Projects = {
   /** What was last known of a directory: for what runs inside a transaction, or only looks. */
   known(cwd: string): Surroundings
-  /** Reads again what has changed on disk. A call, a message and every request begin with this. */
-  look(cwd: string): Surroundings
+  /**
+   * Reads again what has changed on disk. A call, a message and every request begin with this. `agoMsMax`: what was
+   * looked at so lately need not be looked at again.
+   */
+  look(cwd: string, agoMsMax?: number): Surroundings
   /** The projects that a person has agreed to, and those that somebody has worked in. */
   list(): ProjectView[]
 }
@@ -39,9 +42,9 @@ export type Projects = {
 const views = new WeakMap<Surroundings, Runtime>()
 
 /** The same runtime, as it is seen from a directory. Without projects it is the same everywhere. */
-export function inProject<R extends Runtime>(runtime: R, cwd: string): R {
+export function inProject<R extends Runtime>(runtime: R, cwd: string, agoMsMax = 0): R {
   if (runtime.projects === undefined) return runtime
-  const seen = runtime.projects.look(cwd)
+  const seen = runtime.projects.look(cwd, agoMsMax)
   const known = views.get(seen)
   if (known !== undefined) return known as R
   const view = { ...runtime, ...seen }

@@ -31,6 +31,9 @@ import { noteTrace } from './trace.ts'
 import { settleTurn } from '../kernel/waiting.ts'
 import { watch } from './watch-turn.ts'
 
+/** The act that opens a turn looks at the project; the turn that begins with its commit need not look again. */
+const lookedAgoMsMax = 50
+
 export function startTurn(
   node: Runtime,
   row: TurnRow,
@@ -38,7 +41,7 @@ export function startTurn(
   input: Running['input'],
   recorded: Recorded | null,
 ): void {
-  const runtime = inProject(node, session.cwd)
+  const runtime = inProject(node, session.cwd, lookedAgoMsMax)
   const known = row.grant.agent === externalAgent.name ? externalAgent : runtime.agents.get(row.grant.agent)
   const agent = known === undefined ? undefined : withSessionModel(known, session)
   const running = createRunning(row, session, agent ?? missingAgent(row.grant.agent), input, (own) =>
