@@ -4,6 +4,8 @@ import type { Millis, SessionId, TurnId } from '../model/id.ts'
 import { boundedMap } from './bounded-map.ts'
 import { boundedNames } from './prometheus-text.ts'
 
+const dayMs = 86_400_000
+
 /** The directory of a session, and the day in UTC. */
 export function createPlaces(
   namesMax: number,
@@ -13,13 +15,17 @@ export function createPlaces(
 ) {
   const projects = boundedNames(namesMax, names)
   const projectOf = boundedMap(openMax, known)
+  let [day, dayFrom] = ['', Number.NaN]
   return {
     open: ({ session, cwd }: EventOf<'session.created'>): void => projectOf.set(session, projects(cwd)),
-    find: ({ session }: Event, at: Millis) => ({
-      project: projectOf.get(session) ?? 'other',
-      // oxlint-disable-next-line no-restricted-globals -- a time that is in the log
-      day: new Date(at).toISOString().slice(0, 10),
-    }),
+    find({ session }: Event, at: Millis) {
+      if (!(at >= dayFrom && at < dayFrom + dayMs)) {
+        dayFrom = Math.floor(at / dayMs) * dayMs
+        // oxlint-disable-next-line no-restricted-globals -- a time that is in the log
+        day = new Date(at).toISOString().slice(0, 10)
+      }
+      return { project: projectOf.get(session) ?? 'other', day }
+    },
   }
 }
 
