@@ -67,12 +67,18 @@ export class SaidTooMuch extends Error {
   }
 }
 
-/** Why a driver's signal aborted: the turn was told to stop. */
+/**
+ * Why a driver's signal aborted: the turn was told to stop. Where from says nothing, and thousands of turns may be
+ * stopped in one second, so it has no stack.
+ */
 export class Stopped extends Error {
   override readonly name = 'Stopped'
   readonly outcome: Outcome
   constructor(outcome: Outcome) {
+    const { stackTraceLimit } = Error
+    Error.stackTraceLimit = 0
     super(`the turn was stopped (${outcome})`)
+    Error.stackTraceLimit = stackTraceLimit
     this.outcome = outcome
   }
 }

@@ -31,6 +31,30 @@ describe('usageEstimator', () => {
     expect(counted.filter((text) => text === 'one two' || text === 'be good')).toHaveLength(2)
   })
 
+  it('counts a request that is cut off once, as long as nothing more was said', () => {
+    let counts = 0
+    const estimate = usageEstimator((text) => {
+      counts += 1
+      return countWords(text)
+    })
+    const messages: LoopMessage[] = [{ role: 'user', text: 'one two' }]
+    const request: ModelRequest = {
+      system: '',
+      messages,
+      tools: [],
+      maxOutputTokens: null,
+      iteration: 1,
+      idempotencyKey: 'k',
+    }
+    const first = estimate.atOnce(request, 'three')
+    const before = counts
+    expect(estimate.atOnce(request, 'three')).toEqual(first)
+    expect(counts).toBe(before)
+    expect(estimate.atOnce(request, 'three four').output).toBe(first.output + 1)
+    messages.push({ role: 'user', text: 'five' })
+    expect(estimate.atOnce(request, 'three four').input).toBe(first.input + 1)
+  })
+
   it('takes the count of an entry from the log', () => {
     const estimate = usageEstimator(countWords)
     const request: ModelRequest = {

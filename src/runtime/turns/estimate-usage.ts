@@ -52,6 +52,8 @@ function fixedCounter(count: CountTokens): (request: ModelRequest) => number {
 export function usageEstimator(count: CountTokens): EstimateUsage {
   const conversations = new WeakMap<readonly LoopMessage[], { messages: number; tokens: number }>()
   const longTexts = new WeakMap<LoopMessage, number>()
+  /** The end of a turn asks three times what its last request has cost. */
+  const cutOff = new WeakMap<ModelRequest, { text: string; messages: number; usage: Usage }>()
   const countFixed = fixedCounter(count)
   const countInput = (request: ModelRequest): number => {
     const counted = conversations.get(request.messages) ?? { messages: 0, tokens: 0 }
@@ -90,8 +92,13 @@ export function usageEstimator(count: CountTokens): EstimateUsage {
     estimated: true,
   })
   const atOnce = (request: ModelRequest, text: string): Usage => {
+    const known = cutOff.get(request)
+    const messages = request.messages.length
+    if (known?.text === text && known.messages === messages) return known.usage
     const roughly = roughCounter(count)
-    return { output: roughly(text), input: countInputRoughly(request, roughly), estimated: true }
+    const usage = { output: roughly(text), input: countInputRoughly(request, roughly), estimated: true }
+    cutOff.set(request, { text, messages, usage })
+    return usage
   }
   return Object.assign(estimate, { ahead, atOnce })
 }
