@@ -56,9 +56,12 @@ const marks = [
   '[From the applet',
   '[Earlier messages are left out',
 ]
-const known = buildWords(marks)
 /** Labels of a call count at the beginning of a line only: they are words that a text may well have. */
-const labels = buildWords(['Task:', 'Input:'])
+const labels = ['Task:', 'Input:']
+let known: { marks: Words; labels: Words } | null = null
+/** Made at first use: the first look at a character reads classes of Unicode, and most commands frame nothing. */
+const findWords = (): { marks: Words; labels: Words } =>
+  (known ??= { marks: buildWords(marks), labels: buildWords(labels) })
 
 /** Where the look-alike begins and ends, in units; `opens` is the length of its first character. */
 type Found = { from: number; to: number; opens: number; label: boolean }
@@ -117,10 +120,10 @@ function lookAlikesIn(text: string, findOwn: () => Words, withLabels: boolean): 
     const kind = findKind(point)
     const units = countUnits(point)
     if (kind === bracket) {
-      const end = endOfMark(text, at, known, findOwn())
+      const end = endOfMark(text, at, findWords().marks, findOwn())
       if (end !== null) found.push({ from: at, to: end.at, opens: units, label: false })
     } else if (kind === letter && lineStart && withLabels) {
-      const end = endOfMark(text, at, labels, undefined)
+      const end = endOfMark(text, at, findWords().labels, undefined)
       if (end !== null) found.push({ from: at, to: end.at, opens: end.last, label: true })
     }
     if (kind !== unseen) lineStart = kind === newLine
