@@ -1,8 +1,9 @@
 import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { expect, test } from 'vitest'
 import { testClock } from '../../../test/kits/turns.ts'
+import { answerUnitsMax } from '../../model/limits.ts'
 import { createAlarm } from '../../runtime/kernel/alarm.ts'
-import { answerCharsMax, BadStream, nothingReceived, receive } from './receive.ts'
+import { BadStream, nothingReceived, receive } from './receive.ts'
 import type { WireRequest } from './wire.ts'
 
 /** A model that says this, in pieces of a hundred thousand characters, and then ends. */
@@ -27,8 +28,8 @@ async function read(chars: number): Promise<unknown> {
 }
 
 test('R11: an answer that is longer than any answer is broken off, to the character', async () => {
-  expect(await read(answerCharsMax)).toBe(answerCharsMax)
-  expect(await read(answerCharsMax + 1)).toEqual(
-    new BadStream('garbage', `the answer is longer than ${answerCharsMax} characters`),
+  expect(await read(answerUnitsMax)).toBe(answerUnitsMax)
+  expect(await read(answerUnitsMax + 1)).toEqual(
+    new BadStream('garbage', `the answer is longer than ${answerUnitsMax} characters`),
   )
 })
