@@ -14,8 +14,17 @@ export const privateMode = 0o600
  * kept. Each by its whole name: the directory may be a project's, which has locks and logs of its own.
  */
 const ownNames = [
-  ...['tieline.db', 'replica.db', 'token', 'secret', 'server.json', 'replay.json', 'limits.json'],
-  ...['owner.lock', 'serve.log', 'space.probe', 'totals.kept'],
+  'tieline.db',
+  'replica.db',
+  'token',
+  'secret',
+  'server.json',
+  'replay.json',
+  'limits.json',
+  'owner.lock',
+  'serve.log',
+  'space.probe',
+  'totals.kept',
 ]
 export const dataNames = new RegExp(`^(?:${ownNames.join('|').replaceAll('.', '\\.')})(?:[-.].*)?$`)
 /** What a view of mail writes: a database or a folder for each session, and how far it has read. */
