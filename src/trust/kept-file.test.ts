@@ -1,9 +1,18 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { readKept, readKeptNow } from './kept-file.ts'
+import { readKept, readKeptNow, replaceKept } from './kept-file.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'tieline-kept-'))
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
@@ -37,4 +46,13 @@ test('a file is read whole, up to its bound', async () => {
   writeFileSync(path, 'x'.repeat(100))
   expect(readKeptNow(path, 100)).toHaveLength(100)
   expect(await readKept(path, 100)).toHaveLength(100)
+})
+
+test('what is kept is not written through a link that somebody has put in its place', async () => {
+  const [path, other] = [join(directory, 'limits.json'), join(directory, 'other')]
+  writeFileSync(other, 'precious')
+  for (const name of [path, `${path}.new`]) symlinkSync(other, name)
+  await replaceKept(path, 'kept')
+  expect([readFileSync(other, 'utf8'), readFileSync(path, 'utf8')]).toEqual(['precious', 'kept'])
+  expect([lstatSync(path).isFile(), lstatSync(path).mode & 0o777]).toEqual([true, 0o600])
 })

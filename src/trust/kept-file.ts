@@ -1,9 +1,10 @@
 /**
  * Files that a server keeps beside the log and can do without. Whatever lies in their place, a pipe that nobody writes
- * to, a device, gigabytes, a start does not wait for it and has memory left.
+ * to, a device, gigabytes, a start does not wait for it and has memory left. Nor is anything written through a link.
  */
 import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { open, rename, rm, writeFile } from 'node:fs/promises'
+import { privateMode } from './private-files.ts'
 
 /** A pipe is opened without waiting for its other end. */
 const flags = constants.O_RDONLY | constants.O_NONBLOCK
@@ -33,4 +34,12 @@ export function readKeptNow(path: string, bytesMax: number): string {
   } finally {
     closeSync(file)
   }
+}
+
+/** Whole or not at all, and readable for the user alone. One at a time for each path. */
+export async function replaceKept(path: string, data: string | Uint8Array): Promise<void> {
+  const next = `${path}.new`
+  await rm(next, { force: true })
+  await writeFile(next, data, { mode: privateMode, flag: 'wx' })
+  await rename(next, path)
 }

@@ -3,11 +3,9 @@
  * counted, and of which log: one that was replaced or taken back from a copy is counted anew.
  */
 import { createHash } from 'node:crypto'
-import { rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { deserialize, serialize } from 'node:v8'
-import { readKept } from '../trust/kept-file.ts'
-import { privateMode } from '../trust/private-files.ts'
+import { readKept, replaceKept } from '../trust/kept-file.ts'
 import type { Store } from '../runtime/kernel/store-port.ts'
 import type { SavedTotals } from './totals.ts'
 
@@ -59,8 +57,7 @@ export function totalsFile(directory: string, store: Pick<Store, 'event' | 'last
       const [data, seq] = [serialize({ ...totals, minutes, known } satisfies Kept), totals.seq]
       const mark: Mark = { format, first: await describe(1), last: await describe(seq), hash: hashOf(data) }
       const head = Buffer.from(`${JSON.stringify(mark)}\n`)
-      await writeFile(`${path}.new`, Buffer.concat([head, data]), { mode: privateMode })
-      await rename(`${path}.new`, path)
+      await replaceKept(path, Buffer.concat([head, data]))
     },
   }
 }

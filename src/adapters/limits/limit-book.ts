@@ -2,13 +2,12 @@
  * Limits that agents and providers said they have reached, until they are reset. They stand in a file beside the log
  * and not in it: nothing that is recorded depends on them, and a file that is lost costs one request.
  */
-import { rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { preview } from '../../model/text.ts'
 import type { LimitBook } from '../../runtime/kernel/driven-port.ts'
 import type { Clock } from '../../runtime/kernel/ports.ts'
-import { readKeptNow } from '../../trust/kept-file.ts'
+import { readKeptNow, replaceKept } from '../../trust/kept-file.ts'
 
 const fileName = 'limits.json'
 /** R11: those that were reported last. */
@@ -75,7 +74,7 @@ export function limitBook({ clock, directory, clean = (text) => text, report }: 
     writing = writing
       .then(() => {
         ;[isDue, isBehind, writtenAt] = [false, false, clock.elapsed()]
-        return replaceFile(file, render([...limits.keys(), ...seen.keys()], find, readWindows))
+        return replaceKept(file, render([...limits.keys(), ...seen.keys()], find, readWindows))
       })
       .catch((fault: unknown) => report?.(fault))
   }
@@ -154,10 +153,4 @@ function readKept(file: string): [string, z.infer<typeof Kept>[string]][] {
   } catch {
     return []
   }
-}
-
-async function replaceFile(file: string, text: string): Promise<void> {
-  const next = `${file}.new`
-  await writeFile(next, text, { mode: 0o600 })
-  await rename(next, file)
 }
