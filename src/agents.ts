@@ -126,10 +126,7 @@ export function createAgents(
       name,
       driver: kind,
     }
-    const parsed = Agent.safeParse(given)
-    if (!parsed.success)
-      throw new OptionsError(findConfigProblems(parsed.error, Agent, given, ['agents', name]).join('\n'))
-    agents.set(name, parsed.data)
+    agents.set(name, parseAgent(name, given))
     drivers.set(
       name,
       typeof driver === 'object'
@@ -162,6 +159,12 @@ export function createAgents(
             inCode[agent.name]?.languageModel === undefined ? settings.hindrance : undefined,
           ),
   }
+}
+
+function parseAgent(name: string, given: object): Agent {
+  const parsed = Agent.safeParse(given)
+  if (parsed.success) return parsed.data
+  throw new OptionsError(findConfigProblems(parsed.error, Agent, given, ['agents', name]).join('\n'))
 }
 
 const findLimit = (agent: Agent, limits: ModelSettings['limits']): ReportedLimit | null =>

@@ -13,7 +13,7 @@ const unused = (): never => {
 const driver: Driver = { run: unused }
 
 /** The user's own configuration alone, in a home of its own. */
-function book(): { projects: OpenProjects; clock: TestClock; cwd: string; put(agent: string): void } {
+function book(): { projects: OpenProjects; clock: TestClock; cwd: string; put: (agent: string) => void } {
   const home = mkdtempSync(join(tmpdir(), 'tieline-projects-'))
   const cwd = join(home, 'work')
   const own = join(home, '.config', 'tieline')

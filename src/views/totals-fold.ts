@@ -86,17 +86,15 @@ export function createFold(known: Known): TotalsFold {
       const agent = agentOfTurn.get(turn) ?? 'other'
       const model = models(event.usage.model ?? event.name)
       spent.add(turn, event.usage)
-      const { project, day } = places.find(event, at)
-      for (const sums of into) sums.addTokens({ agent, model, project, day }, event.usage)
+      for (const sums of into) sums.addTokens({ agent, model, ...places.find(event, at) }, event.usage)
     },
     'turn.ended': (event, at, into) => {
       const turn = event.turn ?? 'turn_'
       const agent = agentOfTurn.take(turn) ?? 'other'
       const usage = spent.takeRest(turn, event)
-      if (usage !== null) {
-        const place = { agent, model: models(cutOff), ...places.find(event, at) }
-        for (const sums of into) sums.addTokens(place, usage)
-      }
+      if (usage !== null)
+        for (const sums of into)
+          sums.addTokens({ agent, model: models(cutOff), ...places.find(event, at) }, usage)
       if (event.entry !== null)
         said.set(
           event.session,
