@@ -9,7 +9,7 @@ import { openFiles } from './writer.ts'
 /** As many as one group has. */
 const groupMax = 256
 
-test('R2: works that were committed were not told so, because an urgent one after them could not be written', async () => {
+test('R2: works that were committed were not told so when an urgent one after them was not written', async () => {
   const store = sqliteStore({ directory: ':memory:', now: testClock().now })
   await append(store, created('ses_a'))
   const { page_count: pages } = store.db.prepare('pragma page_count').get() as { page_count: number }

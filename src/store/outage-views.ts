@@ -28,7 +28,7 @@ export class OutageViews {
       const rows = readTail(this.#reader).filter(({ seq }) => seq <= durable)
       applyBatch(prepareWrites(this.#reader), rows)
     } catch {
-      // Somebody holds the file, or memory is short: what is read is as old as the views, and the next read tries again.
+      // Somebody holds the file, or memory is short: what is read is as old as the views. The next read tries again.
       this.drop()
     }
   }

@@ -111,7 +111,7 @@ test('what is not ours keeps its mode: other files, links, and a directory that 
   expect(statSync(process.cwd()).mode).toBe(before)
 })
 
-test('a data directory in a project left its yarn.lock and its logs unreadable for others: only ours are closed', () => {
+test('a data directory in a project closed its yarn.lock and its logs to others: only ours are closed', () => {
   const directory = makeDirectory()
   const theirs = [
     'yarn.lock',
