@@ -8,12 +8,14 @@ import { buildOnce } from './agents/process.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const flags = process.argv.slice(2)
-/** Programs in terminals: all that is tried with them takes minutes. */
-const open = flags.includes('--all') ? [] : ['--only=claude,codex', '--cases=talk']
+/** Programs in terminals take minutes: only with `--all`. */
+const open: readonly (readonly [script: string, ...args: string[]])[] = flags.includes('--all')
+  ? [['test-wake.ts']]
+  : []
 /** The longest first. */
 const rows: readonly (readonly (readonly [script: string, ...args: string[]])[])[] = [
   [['test-clients.ts'], ['test-agents.ts']],
-  [['test-driven.ts'], ['test-opencode.ts'], ['test-wake.ts', ...open]],
+  [['test-driven.ts'], ['test-opencode.ts'], ...open],
 ]
 
 function run(script: string, args: readonly string[]): Promise<boolean> {
