@@ -176,24 +176,6 @@ test('R3: everything pending below ends in the same decision, once, and what run
   )
 })
 
-test('R3: a root that was told to stop ends so, also if its driver was done first; what it said is kept', () => {
-  const end = (more: Partial<TurnRow>, kind: 'persistent' | 'external' = 'persistent', given = result()) => {
-    const mine: TurnFacts = { turn: turnRow(more), session: sessionRow({ kind, parent: 'ses_parent' }) }
-    return endTurn(mine, [], asStopped(mine, given), silent, now, limitsDefault)
-  }
-  const root = { call: null, stopping: 'cancelled' } as const
-  expect(of(end(root), 'turn.ended')).toMatchObject([
-    { outcome: 'cancelled', output: 'done', error: 'cancelled: the turn was stopped' },
-  ])
-  expect(of(end(root), 'notice.raised')).toEqual([])
-  expect(of(end({ call: null, stopping: 'timed_out' }), 'notice.raised')).toHaveLength(1)
-  const failed = result({ outcome: 'failed', error: 'x' })
-  expect(of(end(root, 'persistent', failed), 'turn.ended')).toMatchObject([{ outcome: 'failed', error: 'x' }])
-  // What a call found out after its end, and what the tool of a client answered, is on record as it was.
-  expect(of(end({ stopping: 'timed_out' }), 'turn.ended')).toMatchObject([{ outcome: 'completed' }])
-  expect(of(end(root, 'external'), 'turn.ended')).toMatchObject([{ outcome: 'completed' }])
-})
-
 test('R4: the deadline ends the call with what was said so far', () => {
   const events = endCall(
     facts(),

@@ -71,7 +71,8 @@ test('news that opencode does not take leaves the session at rest, and the next 
   const id = await session(w, 'a')
   await w.memory.type('a', 'Hello')
   await expect.poll(async () => (await w.client.sessions.get(id)).presence).toBe('idle')
-  const { prompt } = w.memory.client.session
+  const { session: asked } = w.memory.client
+  const prompt = asked.prompt.bind(asked)
   w.memory.client.session.prompt = async () => ({ error: new Error('not now') })
   await write(w, id, 'first')
   await expect.poll(() => w.memory.said.join()).toContain('not now')

@@ -23,6 +23,6 @@ test('a session that was adopted by another is seen by its new parent, and no lo
   const session: SessionId = 'ses_child'
   expect(await look({ type: 'session.renamed', session } as Event)).toEqual([true, false])
   parents[session] = 'ses_b'
-  expect(await look({ type: 'session.adopted', session, parent: 'ses_b' } as Event)).toEqual([false, true])
+  expect(await look({ type: 'session.adopted', session, turn: null, parent: 'ses_b' })).toEqual([false, true])
   expect(await look({ type: 'session.renamed', session } as Event)).toEqual([false, true])
 })

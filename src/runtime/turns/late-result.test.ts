@@ -30,7 +30,7 @@ test.each([
       },
     },
   })
-  caller = (await w.run('middle', 'hello')).session
+  caller = (await w.run('middle', 'hello')).session ?? ''
   const root = (await w.run('root', 'go')).session
   expect((await w.events('call.ended')).map(({ event }) => event.outcome)).toEqual(['timed_out', 'completed'])
   if (isDeleted) await w.desks.as({}).sessions.archive(caller)
