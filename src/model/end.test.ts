@@ -1,14 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import {
-  asStopped,
-  cancelTurn,
-  endCall,
-  endTurn,
-  type Progress,
-  type ProgressOf,
-  type TurnResult,
-} from './end.ts'
+import { cancelTurn, endCall, endTurn, type Progress, type ProgressOf, type TurnResult } from './end.ts'
 import { Event, type EventOf, type EventType, type Outcome } from './event.ts'
 import type { BelowRow, TurnFacts, TurnRow } from './facts.ts'
 import { limitsDefault } from './limits.ts'
