@@ -50,3 +50,13 @@ test('only options with an id are options', () => {
     { id: 'a', kind: 'allow_once', name: 'Yes' },
   ])
 })
+
+test('who decides on an input that is too long to be shown is told that there is more of it', () => {
+  const text = 'x'.repeat(20_000)
+  for (const rawInput of [{ command: 'echo', text }, { text }])
+    expect(readAsked({ rawInput }, undefined).input).toMatchObject({
+      warning: expect.stringContaining('only its beginning'),
+      cut: expect.stringContaining('xxx'),
+    })
+  expect(readAsked({ rawInput: { command: 'echo' } }, undefined).input).toEqual({ command: 'echo' })
+})

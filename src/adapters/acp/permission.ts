@@ -51,13 +51,18 @@ export function readAsked(request: unknown, before: AskedTool | undefined): Aske
   }
 }
 
+/** For whoever decides on it: what is not shown would run as well. */
+export const cutWords =
+  'This is longer than what is kept, and only its beginning is shown. The rest counts too.'
+
 /** An input that is too long to be kept: what tells whose tool it is, and its beginning. */
 function slim(input: unknown): unknown {
   if (exceededBound(input, inputBounds) === null) return input
   const cut = jsonHead(input, inputBounds.bytesMax)
-  if (!isRecord(input)) return cut
+  if (!isRecord(input)) return { warning: cutWords, cut }
   const names = ['server', 'tool', 'command'].filter((name) => name in input)
-  return { ...Object.fromEntries(names.map((name) => [name, short(String(input[name]), nameMax)])), cut }
+  const known = Object.fromEntries(names.map((name) => [name, short(String(input[name]), nameMax)]))
+  return { ...known, warning: cutWords, cut }
 }
 
 const isEmpty = (value: unknown): boolean =>
