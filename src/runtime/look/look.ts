@@ -4,7 +4,7 @@ import { isAbsolute } from 'node:path'
 import { openAddress, pickAddress, splitAddress, type Address } from '../../model/client-address.ts'
 import type { Entry } from '../../model/context.ts'
 import type { SessionRow } from '../../model/facts.ts'
-import type { SessionId, TurnId } from '../../model/id.ts'
+import type { FlowId, SessionId, TurnId } from '../../model/id.ts'
 import { pageUnitsMax } from '../../model/limits.ts'
 import { renderCost } from '../../model/money.ts'
 import { opensTurn } from '../../model/opening.ts'
@@ -15,7 +15,7 @@ import { refuseDirectory, toRealPath } from '../kernel/is-directory.ts'
 import type { SessionListing } from '../kernel/lists-port.ts'
 import type { Runtime } from './runtime.ts'
 import { seeClient } from './presence.ts'
-import { addAmounts, noAmount, readSpent } from './spent.ts'
+import { addAmounts, noAmount, readSpent, type Amount } from './spent.ts'
 import { displayAgent, isRun, lastOutcome, sessionStatus } from './state.ts'
 import type { History, HistoryEntry, Session } from '../../wire/sessions.ts'
 
@@ -75,6 +75,7 @@ async function findLast(runtime: Runtime): Promise<SessionRow | Refusal> {
 export async function viewOfListing(
   runtime: Runtime,
   { row, active, updatedAt, parentArchived, lastTurn, buffered }: SessionListing,
+  flows: SpentNow = new Map(),
 ): Promise<Session> {
   const turn = lastTurn === null ? null : await runtime.store.turn(lastTurn)
   return {
@@ -98,27 +99,38 @@ export async function viewOfListing(
     createdAt: row.createdAt,
     updatedAt,
     buffered,
-    ...(await readSessionCost(runtime, row.id, active)),
+    ...(await readSessionCost(runtime, row.id, active, flows)),
   }
 }
+
+/** What the turns of a flow that run now have used: a page of its sessions reads it once. */
+type SpentNow = Map<FlowId, Promise<ReadonlyMap<TurnId, Amount>>>
 
 /** Of what runs now, its steps so far. */
 async function readSessionCost(
   { store, lists }: Runtime,
   session: SessionId,
   active: boolean,
+  flows: SpentNow,
 ): Promise<Pick<Session, 'tokensUsed' | 'cost'>> {
   let sum = await lists.spentBy(session)
-  for (const turn of active ? await store.turns({ session }, liveTurnsMax) : []) {
-    if (turn.state !== 'running') continue
-    const flow = await store.turns({ flow: turn.flow }, flowTurnsMax)
-    const { of } = await readSpent(
-      store,
-      flow.filter(({ state }) => state === 'running'),
-    )
-    sum = addAmounts(sum, of.get(turn.id) ?? noAmount)
+  for (const { id, flow, state } of active ? await store.turns({ session }, liveTurnsMax) : []) {
+    if (state !== 'running') continue
+    const spent = flows.get(flow) ?? readSpentNow(store, flow)
+    flows.set(flow, spent)
+    sum = addAmounts(sum, (await spent).get(id) ?? noAmount)
   }
   return { tokensUsed: sum.tokens, cost: renderCost(sum.spent) }
+}
+
+async function readSpentNow(store: Runtime['store'], flow: FlowId): Promise<ReadonlyMap<TurnId, Amount>> {
+  const turns = await store.turns({ flow }, flowTurnsMax)
+  return (
+    await readSpent(
+      store,
+      turns.filter(({ state }) => state === 'running'),
+    )
+  ).of
 }
 
 /** R11 */
@@ -164,8 +176,9 @@ export async function listSessions(
     },
     limit,
   )
+  const flows: SpentNow = new Map()
   return {
-    sessions: await mapGently(runtime, page.sessions, (one) => viewOfListing(runtime, one)),
+    sessions: await mapGently(runtime, page.sessions, (one) => viewOfListing(runtime, one, flows)),
     next: page.next === null ? null : `${page.next.createdAt}.${page.next.id}`,
   }
 }
