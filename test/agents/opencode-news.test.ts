@@ -13,7 +13,7 @@ async function write({ client, directory }: World, to: string, message: string):
 const countTold = ({ memory }: World, own: string): number =>
   memory.texts(own).filter((text) => told.test(text)).length
 
-test('a session that was resumed is told with the prompt of its user, and not started in the middle of it', async () => {
+test('a session that was resumed is told with the prompt of its user, and not started in the midst of it', async () => {
   const held = gate()
   const w = await world(
     async ({ text }) => {

@@ -17,7 +17,7 @@ const settle = async (): Promise<void> => {
   for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate)
 }
 
-test('a second prompt of ours begins when the first is over, also where that failed; other sessions do not wait', async () => {
+test('a prompt of ours begins when the one before is over, also where that failed; other sessions go on', async () => {
   const { prompts } = open()
   const [first, done] = [gate(), [] as string[]]
   const failing = prompts.run('a', never, async () => {
