@@ -92,13 +92,7 @@ export function endTurn(
  */
 export function asStopped({ turn, session }: TurnFacts, result: TurnResult): TurnResult {
   const { stopping } = turn
-  if (
-    stopping === null ||
-    turn.call !== null ||
-    session.kind === 'external' ||
-    result.outcome !== 'completed'
-  )
-    return result
+  if (stopping === null || turn.call !== null || session.kind === 'external') return result
   return { ...result, outcome: stopping, error: describeStop(stopping) }
 }
 
