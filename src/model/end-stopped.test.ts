@@ -33,7 +33,7 @@ test('R3: a root that was told to stop ends so, also if its driver was done firs
   expect(of(end({ call: null, stopping: 'timed_out' }), 'notice.raised')).toHaveLength(1)
   const failed = result({ outcome: 'failed', error: 'x' })
   expect(of(end(root, 'persistent', failed), 'turn.ended')).toMatchObject([
-    { outcome: 'cancelled', error: 'cancelled: the turn was stopped' },
+    { outcome: 'cancelled', error: 'x' },
   ])
   // What a call found out after its end, and what the tool of a client answered, is on record as it was.
   expect(of(end({ stopping: 'timed_out' }), 'turn.ended')).toMatchObject([{ outcome: 'completed' }])

@@ -93,7 +93,7 @@ export function endTurn(
 export function asStopped({ turn, session }: TurnFacts, result: TurnResult): TurnResult {
   const { stopping } = turn
   if (stopping === null || turn.call !== null || session.kind === 'external') return result
-  return { ...result, outcome: stopping, error: describeStop(stopping) }
+  return { ...result, outcome: stopping, error: result.error ?? describeStop(stopping) }
 }
 
 export const describeStop = (outcome: Outcome): string => `${outcome}: the turn was stopped`
