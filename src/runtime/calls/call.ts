@@ -223,8 +223,8 @@ export async function record(
   const starts = !isOver && isThere(runtime, agent, session) && (isNew || (await isIdle(tx, target.session)))
   const until = target.fresh ? deadline : tx.now + turnMsMax(agent, runtime.limits)
   const started = starts ? startedEvent(runtime, target.session, toTurnId(call), until) : null
-  // From the moment that the deadline was made of: the wall clock may be set before it is recorded. Where nothing is,
-  // nobody looks for it.
+  // Kept from the moment at which the deadline was computed: the wall clock may be set before the commit. If the commit
+  // fails, the entry ends unused.
   renewTime(runtime, call, deadline)
   tx.append(
     ...buffered,
