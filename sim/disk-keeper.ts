@@ -36,6 +36,7 @@ export class DiskKeeper {
         directory: this.disk?.directory ?? memory,
         now,
         elapsed: () => machine.scheduler.now,
+        ...(this.disk === null ? {} : { openSync: this.disk.openSync }),
       }),
     )
   }

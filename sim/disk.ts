@@ -1,8 +1,9 @@
 /**
  * The disk under the store of a plan, with faults. SQLite in Node takes no file layer of ours, so the faults come
- * in where the store's connection meets the disk. Full: SQLite itself refuses a page more. Sync: the commit
- * reports that it could not be made durable; it was kept, or it was not. Torn: the machine dies while a commit
- * is being written, and the log is opened from copies of its files in which the last commit is cut off somewhere.
+ * in where the store's connection meets the disk. Full: SQLite itself refuses a page more. Lost: the commit reports a
+ * fault, and is not there. Kept: the commit is there to read, and its sync reports a fault. Torn: the machine dies
+ * while a commit is being written, and the log is opened from copies of its files in which the last commit is cut
+ * off somewhere.
  */
 import {
   copyFileSync,
@@ -17,7 +18,9 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import type { LogSync } from '../src/store/log-sync.ts'
 import { InjectedFault } from './host.ts'
+import { hop } from './scheduler.ts'
 
 /** Files in memory where the machine has such a place: what is tried here is not the speed of a real disk. */
 const place = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
@@ -66,12 +69,22 @@ export class Disk {
   }
 
   commit(statement: StatementSync): unknown {
-    if (this.fault === null || this.fault === 'full') return statement.run()
     if (this.fault === 'torn') return this.#tear(statement)
-    this.kept = this.fault === 'kept'
-    if (this.kept) statement.run()
+    if (this.fault !== 'lost') return statement.run()
+    this.kept = false
     throw Object.assign(new Error('disk I/O error'), { code: 'ERR_SQLITE_ERROR', errcode: 1034 })
   }
+
+  /** Others run before it has settled, and may meet what is not durable. */
+  openSync = (): LogSync => ({
+    sync: async () => {
+      await hop()
+      if (this.fault !== 'kept') return
+      this.kept = true
+      throw Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO' })
+    },
+    close: () => undefined,
+  })
 
   #tear(statement: StatementSync): never {
     const [log, ahead] = ['tieline.db', 'tieline.db-wal'].map((name) => join(this.directory, name))

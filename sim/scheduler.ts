@@ -73,7 +73,7 @@ const nothing = (): void => undefined
 
 /** Every promise job that is ready has run when this resolves. */
 // oxlint-disable-next-line no-restricted-globals -- No time passes: the engine runs its jobs.
-const hop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+export const hop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 const before = (a: Scheduled, b: Scheduled): boolean => a.at < b.at || (a.at === b.at && a.tie < b.tie)
 

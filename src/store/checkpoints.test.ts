@@ -9,7 +9,7 @@ import { append, created, sent } from '../../test/kits/store.ts'
 import { Checkpoints, readPages } from './checkpoints.ts'
 import { sqliteStore } from './sqlite.ts'
 
-const sizes = { passed: 64, onMain: 8, restarted: 128, alone: 1024 }
+const sizes = { passed: 64, last: 8, restarted: 128, alone: 1024 }
 const pageBytes = 4096
 
 function scratch(): string {
@@ -34,7 +34,7 @@ function openPages(directory = scratch()) {
     write: (checkpoints: Checkpoints): void => {
       for (let commit = 0; commit < 8; commit += 1) {
         insert.run()
-        checkpoints.afterCommit(db)
+        void checkpoints.afterCommit(db)
       }
     },
   }

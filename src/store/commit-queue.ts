@@ -1,37 +1,36 @@
 /**
  * Runs transactions one after another inside one SQLite transaction, which is committed when the queue is
- * drained: one fsync serves all that were waiting.
+ * drained: one sync of the disk serves all that were waiting, and nobody but those in the queue waits for it.
  * R1: works run alone, so facts cannot change between check and append. R2: answers, refusals and throws
- * alike are delivered after the commit, because a refusal may rest on a neighbour that was not yet durable.
+ * alike are delivered after the sync, because a refusal may rest on a neighbour that was not yet durable.
  * R10: the log is written in the commit; the views follow (`behind.ts`), and no fact is read from one that lags.
  */
-import { AppendFault, NeedsKeys, type Hint, type Key, type Tx } from '../runtime/kernel/store-port.ts'
+import { AppendFault, type Hint, type Key, type Tx } from '../runtime/kernel/store-port.ts'
 import assert from 'node:assert/strict'
 import type { Event } from '../model/event.ts'
-import type { SessionId } from '../model/id.ts'
 import { Behind } from './behind.ts'
 import { StoreFault } from './directory.ts'
 import { isDiskFault } from './disk-fault.ts'
-import { createTx, need, type Reading } from './facts.ts'
 import { Deliveries } from './deliveries.ts'
-import { collectHints } from './hints.ts'
-import { findLastSeq, serialise } from './log-row.ts'
+import { findLastSeq } from './log-row.ts'
 import type { Live } from './live.ts'
+import type { LogSync } from './log-sync.ts'
 import { trackDisk, type Outage } from './outage.ts'
 import { OutageViews } from './outage-views.ts'
 import type { QueueOptions } from './queue-options.ts'
 import { WorkQueue, type Job, type Settled } from './work-queue.ts'
-import { createWriter, reopenWriter, type OpenFiles, type Writer } from './writer.ts'
+import { WorkRunner } from './work-runner.ts'
+import { createWriter, reopenWriter, writeAllToLog, type OpenFiles, type Writer } from './writer.ts'
 
 const worksPerGroupMax = 256
 /** Others run between two groups. */
 const groupMsMax = 16
-const rerunsMax = 5
 
 export class CommitQueue {
   writer: Writer
   commits = 0
-  seq: number
+  /** The last event that is known to be on disk: nobody is told of a later one. */
+  durable: number
   readonly listeners = new Set<(hints: readonly Hint[]) => void>()
   readonly outage: Outage
   readonly #files: OpenFiles
@@ -40,14 +39,15 @@ export class CommitQueue {
   readonly #deliveries = new Deliveries(this.listeners)
   readonly behind = new Behind(() => this.writer)
   readonly #outageViews: OutageViews
+  readonly #runner: WorkRunner
   /** Called when the group that runs is done. */
   #waiting: (() => void)[] = []
   #following = false
+  /** From the first work of a group until it is durable, or has failed. */
   #draining = false
   #scheduled = false
-  #inWork = false
-  /** Whether a work's events are being written: from then on the group cannot be committed without them. */
-  #writing = false
+  /** A sync has failed: what is in the file beside the log may be lost with the machine, whatever later syncs say. */
+  #unsynced = false
   #closed = false
 
   constructor(files: OpenFiles, options: QueueOptions) {
@@ -56,7 +56,13 @@ export class CommitQueue {
     this.writer = createWriter(files.db)
     this.outage = trackDisk(files.file?.path ?? ':memory:', options, options.onHealth)
     this.#outageViews = new OutageViews(files.reader)
-    this.seq = findLastSeq(files.reader)
+    this.durable = findLastSeq(files.reader)
+    this.#runner = new WorkRunner(this.durable, {
+      options,
+      behind: this.behind,
+      writer: () => this.writer,
+      hold: (job, events) => this.#hold(job, events),
+    })
   }
 
   transact<T>(keys: readonly Key[], work: (tx: Tx) => Promise<T>, urgent = false): Promise<T> {
@@ -95,41 +101,43 @@ export class CommitQueue {
     const since = this.#options.elapsed()
     const isFull = (): boolean =>
       settled.length >= worksPerGroupMax || this.#options.elapsed() - since > groupMsMax
-    let durable = this.seq
     try {
-      const known = this.#recover()
       // What was under way when the disk failed was kept after all: those who follow the log look for it.
-      if (known > durable) settled.push({ job: null, ok: true, value: null, hints: [{ kind: 'appended' }] })
-      durable = known
+      if (this.#recover()) settled.push({ job: null, ok: true, value: null, hints: [{ kind: 'appended' }] })
       this.writer.begin.run()
       // A work may await only `tx`, or it would hold up all others: then nothing but promise jobs runs until
       // the group is done.
       const watch = setImmediate(() =>
-        assert(!this.#inWork, 'a transaction awaited something other than its facts'),
+        assert(!this.#runner.isDeciding, 'a transaction awaited something other than its facts'),
       )
       while (current !== undefined) {
-        const done = await this.#run(current)
+        const done = await this.#runner.run(current)
         if (done !== null) settled.push(done)
         current = isFull() ? undefined : this.#jobs.take()
       }
       clearImmediate(watch)
       this.behind.foldLong()
       this.#commit()
-      this.outage.end()
+      const trouble = this.outage.fault()
+      const syncing = this.#sync()
+      if (syncing !== null) await syncing
+      // What was found meanwhile is not over.
+      if (this.outage.fault() === trouble) this.outage.end()
     } catch (cause) {
-      this.seq = durable
       const others = [...settled.splice(0).flatMap(({ job }) => job ?? []), ...this.#jobs.drain()]
       if (cause instanceof AppendFault && !isDiskFault(cause.cause) && current !== undefined)
         this.#rerunWithout(current, others, cause)
       else this.#failGroup(cause, current === undefined ? others : [current, ...others])
-    } finally {
-      this.#draining = false
-      for (const go of this.#waiting.splice(0)) go()
     }
     this.#jobs.endRound()
-    if (!this.#jobs.isEmpty()) this.#schedule()
     // Also after a group that failed: those of an earlier one may wait to be told.
     this.#deliveries.add(settled, this.#jobs.hasUrgent())
+    // Where the file beside the log is about to begin again, nobody writes meanwhile.
+    const restarting = this.#files.checkpoints?.afterCommit(this.writer.db) ?? null
+    if (restarting !== null) await restarting
+    this.#draining = false
+    for (const go of this.#waiting.splice(0)) go()
+    if (!this.#jobs.isEmpty()) this.#schedule()
   }
 
   /** What one work appends cannot be written: the group is undone, and the others run again without it. */
@@ -148,7 +156,8 @@ export class CommitQueue {
 
   /** What was decided is undone: the log and the views say what is true. */
   #rollBack(): void {
-    this.#writing = false
+    this.#runner.isWriting = false
+    this.#runner.seq = this.durable
     this.behind.undo()
     try {
       if (this.writer.db.isTransaction) this.writer.db.exec('rollback')
@@ -159,11 +168,33 @@ export class CommitQueue {
 
   #commit(): void {
     this.writer.commit.run()
-    this.#files.file?.check()
     this.commits += 1
     this.behind.commit()
-    this.#files.checkpoints?.afterCommit(this.writer.db)
     this.#followLater()
+  }
+
+  /**
+   * R2: what is committed becomes durable. Only events need it: views are made again from them, and leases end with
+   * their process. In memory there is nothing to wait for.
+   */
+  #sync(): Promise<void> | null {
+    const { seq } = this.#runner
+    const { logSync } = this.#files
+    if (logSync !== null && seq > this.durable) return this.#syncFile(logSync, seq)
+    this.#files.file?.check()
+    this.durable = seq
+    return null
+  }
+
+  async #syncFile(logSync: LogSync, seq: number): Promise<void> {
+    try {
+      await logSync.sync()
+    } catch (cause) {
+      this.#unsynced = true
+      throw cause
+    }
+    this.#files.file?.check()
+    this.durable = this.#runner.seq = seq
   }
 
   /** Soon the views follow by themselves, so that whoever looks at the file finds them. */
@@ -177,88 +208,74 @@ export class CommitQueue {
   }
 
   /**
-   * Before a read outside a transaction: whatever is committed is in the views then. Where another connection
-   * reads, that is after the group that runs now.
+   * Before a read outside a transaction: whatever is committed is durable and in the views then. Where another
+   * connection reads, that is after the group that runs now.
    */
   catchUp(): Promise<void> | null {
-    if (!this.behind.isBehind()) return null
-    if (this.#draining && this.#files.reader !== this.writer.db)
-      return new Promise<void>((resolve) => this.#waiting.push(resolve)).then(() => this.catchUp()?.then())
+    if (!this.behind.isBehind() && this.isSettled()) return null
+    const group = this.settling()
+    if (group !== null) return group.then(() => this.catchUp()?.then())
     this.catchUpHere()
     return null
   }
 
-  /** What is in memory, where all of it is committed. */
-  known = (): Live | null => (this.#draining ? null : this.behind.live)
+  /** Until the group that runs is done, where another connection could read of it. */
+  settling = (): Promise<void> | null =>
+    this.#draining && this.#files.reader !== this.writer.db
+      ? new Promise<void>((resolve) => this.#waiting.push(resolve))
+      : null
+
+  /** Whether all that can be read is durable. */
+  isSettled = (): boolean => !this.#draining && this.outage.isOver()
+
+  /** What is in memory, once all of it is durable. */
+  async known(): Promise<Live | null> {
+    for (let group = this.settling(); group !== null; group = this.settling()) await group
+    return this.#draining ? null : this.behind.live
+  }
 
   /** The same for whoever reads with the connection that writes, also in the middle of a group. */
   catchUpHere(): void {
     if (this.behind.isEmpty()) return
-    if (this.#draining) this.behind.fold()
+    if (this.writer.db.isTransaction) this.behind.fold()
     else this.#foldAlone()
   }
 
   #foldAlone(): void {
-    if (!this.outage.isOver()) return this.#outageViews.fold(this.seq)
+    if (!this.outage.isOver()) return this.#outageViews.fold(this.durable)
     try {
       this.writer.begin.run()
       this.behind.fold()
       this.#commit()
+      this.#files.file?.check()
     } catch (cause) {
       this.outage.begin(cause instanceof AppendFault ? cause.cause : cause)
       this.#rollBack()
     }
   }
 
-  /** After a fault: a new connection, if the disk takes what is written. The log says how far it came. */
-  #recover(): number {
-    if (this.outage.isOver()) return this.seq
+  /** After a fault: a new connection, if the disk takes what is written. Whether the log came further than known. */
+  #recover(): boolean {
+    if (this.outage.isOver()) return false
     // It began after these works came: a commit that succeeds would be no reason to call it over.
     const lasting = this.outage.refusal()
     if (lasting !== null) throw lasting
     this.#outageViews.drop()
     const { file, onDamage } = this.#files
     if (file !== null) this.writer = reopenWriter(file, this.writer, onDamage)
+    if (this.#unsynced) writeAllToLog(this.writer.db)
+    this.#unsynced = false
     this.behind.reload(this.writer.db)
-    return (this.seq = findLastSeq(this.writer.db))
-  }
-
-  /** Null where the job is held until its texts were looked at; it runs again then. */
-  async #run(job: Job): Promise<Settled | null> {
-    let keys = new Set<string>(job.keys)
-    for (let rerun = 0; ; rerun += 1) {
-      const events: Event[] = []
-      const held = rerun > rerunsMax ? null : keys
-      const reading = this.behind.read(Math.floor(this.#options.now()), held)
-      try {
-        this.#inWork = true
-        const value = await job.work(createTx(reading, events))
-        this.#inWork = false
-        const clean = events.length === 0 ? null : this.#options.cleaner.clean(events, job.known)
-        if (clean === undefined) {
-          this.#hold(job, keys, events)
-          return null
-        }
-        return { job, ok: true, value, hints: this.#append(clean ?? events, reading) }
-      } catch (error) {
-        this.#inWork = false
-        // With the global key nothing can be missing: a work that still asks is wrong, and is rejected.
-        if (error instanceof NeedsKeys && held !== null) {
-          keys = new Set([...keys, ...error.keys])
-          continue
-        }
-        if (error instanceof AppendFault && (this.#writing || this.behind.broken)) throw error
-        return { job, ok: false, value: error, hints: [] }
-      }
-    }
+    const before = this.durable
+    this.durable = this.#runner.seq = findLastSeq(this.writer.db)
+    return this.durable > before
   }
 
   /**
    * R1: what it decided is forgotten, and decided again when its texts are known. Until then no work with one
    * of its keys passes it, so that what one turn records stays in order.
    */
-  #hold(job: Job, keys: ReadonlySet<string>, events: readonly Event[]): void {
-    job.keys = [...keys] as Key[]
+  #hold(job: Job, events: readonly Event[]): void {
     this.#jobs.hold(job)
     const goOn = (): void => {
       this.#jobs.release(job)
@@ -275,26 +292,5 @@ export class CommitQueue {
         goOn()
       },
     )
-  }
-
-  #append(events: readonly Event[], reading: Reading): Hint[] {
-    if (events.length === 0) return []
-    const at = reading.now
-    const sessions = new Set<SessionId>()
-    for (const event of events) sessions.add(event.session)
-    // A timeline is written only under its session's key, so that its order means something on every engine.
-    const keys = Array.from(sessions, (session): Key => `session:${session}`)
-    need(reading, keys)
-    const text = serialise(events)
-    this.#writing = true
-    try {
-      this.seq += events.length
-      this.writer.log.run(this.seq, at, text)
-      this.behind.append({ seq: this.seq, at, events, sessions }, text.length)
-    } catch (cause) {
-      throw new AppendFault(`an event could not be recorded (${(cause as Error).message})`, { cause })
-    }
-    this.#writing = false
-    return collectHints(events, { first: this.seq - events.length + 1, at })
   }
 }

@@ -173,7 +173,8 @@ function inspect(file: string): void {
 const readNumber = (db: DatabaseSync, pragma: 'application_id' | 'user_version'): number =>
   (db.prepare(`pragma ${pragma}`).get() as Record<string, number>)[pragma] ?? 0
 
-const settings = `pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = 4000;
+/** A commit is written here, and made durable by `log-sync.ts`. */
+const settings = `pragma journal_mode = wal; pragma synchronous = normal; pragma wal_autocheckpoint = 4000;
   pragma cache_size = -65536; pragma temp_store = memory`
 
 /** Opens a log that this process opened before. One of another format has replaced it, and is not touched. */

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { removeLater } from '../../test/kits/small-disk.ts'
 import { append, created, running, sent, testClock } from '../../test/kits/store.ts'
-import { virtualClock, world } from '../../test/kits/world.ts'
+import { syncedAtOnce, virtualClock, world } from '../../test/kits/world.ts'
 import type { ScriptedFunction } from '../adapters/scripted/run-function.ts'
 import { DamagedRow } from '../model/damaged-row.ts'
 import { sqliteStore, type SqliteStore } from './sqlite.ts'
@@ -77,7 +77,7 @@ test('a turn of a dead node whose beginning cannot be read is not claimed every 
       signal.addEventListener('abort', () => reject(signal.reason), { once: true }),
     )
   const agents = { slow: { script: hang }, quick: { script: () => 'done' } }
-  const open = (): SqliteStore => sqliteStore({ directory, now: () => clock.now() })
+  const open = (): SqliteStore => sqliteStore({ directory, now: () => clock.now(), openSync: syncedAtOnce })
   const first = await world({ agents, clock, store: open() })
   const run = first.ask('slow', 'x')
   await first.pass(2000)

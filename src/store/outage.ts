@@ -20,6 +20,8 @@ export type Outage = {
   /** The error meanwhile. Null where it is time to try again, or there is no outage. */
   refusal(): StoreUnavailable | null
   isOver(): boolean
+  /** What is wrong now. */
+  fault(): StoreUnavailable | null
   end(): void
 }
 
@@ -75,6 +77,7 @@ export function trackOutage(
     },
     refusal: () => (current === null || elapsed() >= current.retryAt ? null : current.fault),
     isOver: () => current === null,
+    fault: () => current?.fault ?? null,
     end() {
       if (current === null) return
       current = null

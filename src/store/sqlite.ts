@@ -14,8 +14,9 @@ import { checkInBackground, nothingChecked } from './file-check.ts'
 import { prepareFacts } from './fact-statements.ts'
 import { sessionFacts, turnFacts, type Reading } from './facts.ts'
 import { prepareLists } from './lists.ts'
+import { openLogSync } from './log-sync.ts'
 import { prepareReads } from './reads.ts'
-import { openFiles } from './writer.ts'
+import { openFiles, type OpenFiles } from './writer.ts'
 
 type SqliteOptions = Partial<QueueOptions> & {
   /** A data directory, ':memory:', or an empty database in memory that somebody made. */
@@ -23,6 +24,8 @@ type SqliteOptions = Partial<QueueOptions> & {
   now: () => Millis
   /** Called with a row of the log that cannot be read, each time that a read comes across it. */
   onDamage?: (fault: DamagedRow) => void
+  /** How commits become durable; another one in simulated worlds. */
+  openSync?: typeof openLogSync
 }
 
 /** What a line needs of its store besides the port: lists, and the file with its views. */
@@ -42,8 +45,13 @@ export const cleanAlready: Cleaner = { clean: () => null, inspect: () => Promise
 
 const nothingDue: Due = { calls: [], sessions: [], next: null, turns: [], lost: [] }
 
-export function sqliteStore({ directory, onDamage = () => undefined, ...given }: SqliteOptions): SqliteStore {
-  const files = openFiles(directory, onDamage)
+export function sqliteStore({
+  directory,
+  onDamage = () => undefined,
+  openSync = openLogSync,
+  ...given
+}: SqliteOptions): SqliteStore {
+  const files = openFiles(directory, onDamage, openSync)
   const { now } = given
   const options = { elapsed: now, cleaner: cleanAlready, onHealth: () => undefined, ...given }
   const queue = new CommitQueue(files, options)
@@ -63,22 +71,13 @@ export function sqliteStore({ directory, onDamage = () => undefined, ...given }:
   const readEntries: Store['entries'] = (...asked) => selectEntriesGently(reader, ...asked)
   const entriesNow = after(readEntries, queue)
   let closing: Promise<void> | null = null
-  const close = async (): Promise<void> => {
-    await check.close()
-    await queue.drain()
-    queue.catchUpHere()
-    await files.checkpoints?.close()
-    if (reader !== queue.writer.db) reader.close()
-    queue.writer.db.close()
-    files.release()
-  }
   return {
     ...reads,
-    event: async (seq) => (seq > queue.seq ? null : logged.event(seq)),
+    event: async (seq) => (seq > queue.durable ? null : logged.event(seq)),
     read: async (from, filter, limit) => {
       // Only whose events they are stands in a view.
       const page = await (filter.sessions === undefined ? logged : reads).read(from, filter, limit)
-      return queue.outage.isOver() ? page : cutPage(page, queue.seq)
+      return queue.isSettled() ? page : cutPage(page, queue.durable)
     },
     // Nothing can be done about it, and what opened it may not be in the log.
     due: async (...given) => (queue.outage.isOver() ? reads.due(...given) : nothingDue),
@@ -92,21 +91,34 @@ export function sqliteStore({ directory, onDamage = () => undefined, ...given }:
     },
     commits: () => queue.commits,
     archive: files.file === null ? null : (ask) => archiveIn(queue, reader, ask),
-    lastSeq: () => queue.seq,
+    lastSeq: () => queue.durable,
     health: () => withProgress(queue.outage.health(), check.progress()),
     transact: (keys, work, urgent) => queue.transact(keys, work, urgent),
-    turn: async (id) => queue.known()?.turn(id)?.turn ?? turnNow(id),
-    session: async (id) => queue.known()?.row(id) ?? reads.session(id),
-    sessionFacts: async (id) => queue.known()?.session(id, now()) ?? sessionNow(id),
+    turn: async (id) => (await queue.known())?.turn(id)?.turn ?? turnNow(id),
+    session: async (id) => (await queue.known())?.row(id) ?? reads.session(id),
+    sessionFacts: async (id) => (await queue.known())?.session(id, now()) ?? sessionNow(id),
     entries: (session, select) =>
-      (queue.behind.lacksEntries(session) ? entriesNow : readEntries)(session, select),
+      (queue.isSettled() && !queue.behind.lacksEntries(session) ? readEntries : entriesNow)(session, select),
     onHint(listener) {
       queue.listeners.add(listener)
       return () => queue.listeners.delete(listener)
     },
     heartbeat: (node, ttlMs) => queue.transact([], async () => queue.behind.beat(node, now() + ttlMs)),
-    close: () => (closing ??= close()),
+    close: () => (closing ??= check.close().then(() => closeFiles(files, queue))),
   }
+}
+
+async function closeFiles(
+  { reader, checkpoints, logSync, release }: OpenFiles,
+  queue: CommitQueue,
+): Promise<void> {
+  await queue.drain()
+  queue.catchUpHere()
+  await checkpoints?.close()
+  if (reader !== queue.writer.db) reader.close()
+  logSync?.close()
+  queue.writer.db.close()
+  release()
 }
 
 const withProgress = (health: StoreHealth, checking: { done: number; of: number } | null): StoreHealth =>
@@ -125,15 +137,22 @@ async function archiveIn(queue: CommitQueue, reader: DatabaseSync, ask: ArchiveA
   return done
 }
 
-type Follower = Pick<CommitQueue, 'catchUp'>
+type Follower = Pick<CommitQueue, 'catchUp' | 'settling' | 'outage'>
 
-/** Views may be behind the log: a read of them waits until they have what is committed. */
+/**
+ * Views may be behind the log: a read of them waits until they have what is committed. R2: one that took its time may
+ * have met a commit that was not durable yet, and is answered when that is known.
+ */
 const after =
   <Given extends unknown[], Found>(read: (...given: Given) => Promise<Found>, queue: Follower) =>
   async (...given: Given): Promise<Found> => {
     const follows = queue.catchUp()
     if (follows !== null) await follows
-    return read(...given)
+    const found = await read(...given)
+    const settling = queue.settling()
+    if (settling === null) return found
+    await settling
+    return queue.outage.isOver() ? found : read(...given)
   }
 
 type Asked = Record<string, (...given: never[]) => Promise<unknown>>
@@ -149,8 +168,8 @@ const afterLists = ({ mail, ...lists }: Lists, queue: Follower): Lists => ({
 })
 
 /**
- * R2: a commit that reported a fault may be there all the same, and may be lost with the machine. Until that is
- * known nobody reads of it, because who does takes it for a yes.
+ * R2: a commit that is not durable yet, or whose sync failed, is there to read, and may be lost with the machine. Until
+ * that is known nobody reads of it, because who does takes it for a yes.
  */
 const cutPage = (page: EventPage, durable: number): EventPage => ({
   ...page,

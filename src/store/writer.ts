@@ -18,6 +18,7 @@ import {
 import { FileGone, fileIdentity, isDamage, probeDisk } from './disk-fault.ts'
 import { prepareFacts } from './fact-statements.ts'
 import { watchRows } from './log-row.ts'
+import { openLogSync, type LogSync } from './log-sync.ts'
 import { foldTail, prepareMark } from './tail.ts'
 import { viewsProblem } from './views-belong.ts'
 
@@ -26,17 +27,23 @@ export type OpenFiles = {
   reader: DatabaseSync
   file: LogFile | null
   checkpoints: Checkpoints | null
+  /** Null where a commit is as durable as it will be. */
+  logSync: LogSync | null
   /** Whether somebody should look through the file: the last process did not close it. */
   isSuspect: boolean
   onDamage: (fault: DamagedRow) => void
   release: () => void
 }
 
-export function openFiles(directory: string | DatabaseSync, onDamage: OpenFiles['onDamage']): OpenFiles {
+export function openFiles(
+  directory: string | DatabaseSync,
+  onDamage: OpenFiles['onDamage'],
+  syncing: typeof openLogSync = openLogSync,
+): OpenFiles {
   if (typeof directory !== 'string' || directory === ':memory:') {
     const db = typeof directory === 'string' ? openDatabase(directory) : directory
     watchRows(db, onDamage)
-    const ofFile = { file: null, checkpoints: null, isSuspect: false }
+    const ofFile = { file: null, checkpoints: null, logSync: null, isSuspect: false }
     return { db, reader: db, ...ofFile, onDamage, release: () => undefined }
   }
   const owned = ownDirectory(directory)
@@ -61,7 +68,8 @@ export function openFiles(directory: string | DatabaseSync, onDamage: OpenFiles[
     db.exec('update nodes set until = 0')
     const file = openLogFile(owned.file)
     const checkpoints = canAsk(db) ? new Checkpoints(owned.file) : null
-    return { db, reader, file, checkpoints, isSuspect, onDamage, release: () => owned.release() }
+    const logSync = syncing(owned.file)
+    return { db, reader, file, checkpoints, logSync, isSuspect, onDamage, release: () => owned.release() }
   } catch (error) {
     for (const one of opened) one.close()
     owned.release()
@@ -119,4 +127,14 @@ export function reopenWriter(file: LogFile, old: Writer, onDamage: OpenFiles['on
     db.close()
     throw error
   }
+}
+
+/**
+ * After a sync that failed, the kernel takes what it could not write for written: no later sync of that file says
+ * anything about it. So all of it goes to the log itself, which is synced, and the file begins again.
+ */
+export function writeAllToLog(db: DatabaseSync): void {
+  const { busy } = db.prepare('pragma wal_checkpoint(truncate)').get() as { busy: number }
+  if (busy !== 0)
+    throw new Error('what was committed could not be written to the log, because somebody reads it')
 }

@@ -29,7 +29,12 @@ for (let n = 0; n < 200 && told.at(-1) !== 'ok'; n += 1) {
 }
 await store.close()
 const again = sqliteStore({ directory, now: () => Date.now() })
-const there = new Set<string>((await again.read(0, {}, 10_000)).events.map(({ event }) => event.session))
+const there = new Set<string>()
+for (let [from, more] = [0, true]; more;) {
+  const page = await again.read(from, {}, 10_000)
+  for (const { event } of page.events) there.add(event.session)
+  ;[from, more] = [page.next, page.more]
+}
 await again.close()
 const lost = acknowledged.filter((session) => !there.has(session))
 console.log(JSON.stringify({ told, acknowledged: acknowledged.length, there: there.size, lost }))

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach } from 'vitest'
-import { virtualClock, world, type World } from './world.ts'
+import { syncedAtOnce, virtualClock, world, type World } from './world.ts'
 import { sqliteStore, type SqliteStore } from '../../src/store/sqlite.ts'
 import type { Tool } from '../../src/runtime/kernel/ports.ts'
 import { secretGuard } from '../../src/runtime/kernel/secret-guard.ts'
@@ -30,7 +30,7 @@ export function guardedWorld(
   made.push(directory)
   const clock = virtualClock()
   const guard = secretGuard({ env })
-  const store = sqliteStore({ directory, now: () => clock.now(), cleaner: guard })
+  const store = sqliteStore({ directory, now: () => clock.now(), cleaner: guard, openSync: syncedAtOnce })
   /** Everything that is on disk: the database, its log, whatever else lies there. */
   const bytes = (): string =>
     readdirSync(directory, { recursive: true, withFileTypes: true })

@@ -21,6 +21,7 @@ import { startNode, type Node } from '../../src/runtime/node.ts'
 import type { Agents, Clock, Driver, Schemas, Tool } from '../../src/runtime/kernel/ports.ts'
 import { startRun, type Run, type RunResult } from '../../src/runtime/sessions/run.ts'
 import type { SendRequest } from '../../src/runtime/mail/send-facts.ts'
+import type { LogSync } from '../../src/store/log-sync.ts'
 import { sqliteStore, type SqliteStore } from '../../src/store/sqlite.ts'
 import { doorTools, standardTools } from '../../src/tools/standard.ts'
 import { describeWorkspace } from '../../src/tools/describe-workspace.ts'
@@ -123,6 +124,9 @@ export type WorldOptions = {
   untrusted?: readonly UntrustedProject[]
   unavailable?: (agent: string) => { why: string; cure: string } | null
 }
+
+/** A disk whose time does not pass either: a sync in a real thread would be later than anything on the virtual clock. */
+export const syncedAtOnce = (): LogSync => ({ sync: () => Promise.resolve(), close: () => undefined })
 
 export async function world(options: WorldOptions): Promise<World> {
   const clock = options.clock ?? virtualClock()

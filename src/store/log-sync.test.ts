@@ -1,0 +1,156 @@
+/** Commits that are written and not durable yet: what others see of them, and what becomes of them. */
+import { copyFileSync, mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { setImmediate as nextRound } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import { removeLater } from '../../test/kits/small-disk.ts'
+import { append, created, keysOf, sent, testClock } from '../../test/kits/store.ts'
+import { CommitQueue } from './commit-queue.ts'
+import { DamagedFile } from './file-check.ts'
+import type { LogSync } from './log-sync.ts'
+import { viewsEqual } from './rebuild.ts'
+import { cleanAlready, sqliteStore } from './sqlite.ts'
+import { openFiles } from './writer.ts'
+
+type Waiting = { resolve: () => void; reject: (fault: Error) => void }
+
+/** A disk that syncs when it is told to. */
+function openSlow() {
+  const directory = mkdtempSync(join(tmpdir(), 'tieline-sync-'))
+  removeLater(directory)
+  const clock = testClock()
+  const syncs: Waiting[] = []
+  let isFast = true
+  const openSync = (): LogSync => ({
+    sync: () =>
+      isFast ? Promise.resolve() : new Promise((resolve, reject) => syncs.push({ resolve, reject })),
+    close: () => undefined,
+  })
+  const store = sqliteStore({ directory, now: clock.now, openSync })
+  const speedUp = (): void => {
+    isFast = true
+    for (const { resolve } of syncs.splice(0)) resolve()
+  }
+  onTestFinished(() => {
+    speedUp()
+    return store.close()
+  })
+  return {
+    store,
+    directory,
+    syncs,
+    slowDown: () => void (isFast = false),
+    speedUp,
+    later: () => clock.set(clock.now() + 5001),
+  }
+}
+
+/** What it is now, after everybody had their turn a few times. */
+async function soon<T>(promise: Promise<T>): Promise<T | 'waits'> {
+  let state: T | 'waits' = 'waits'
+  promise.then((value) => (state = value)).catch(() => undefined)
+  for (let round = 0; round < 20; round += 1) await nextRound()
+  return state
+}
+
+const fault = Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO' })
+
+test('R2: nobody is told of a commit before the disk has it, and nobody reads of it', async () => {
+  const { store, syncs, slowDown, speedUp } = openSlow()
+  await append(store, created('ses_kept'))
+  slowDown()
+  const told = append(store, created('ses_slow')).then(() => 'told')
+  const refused = store.transact([], async () => 'decided after it')
+  expect(await soon(told)).toBe('waits')
+  expect(await soon(refused)).toBe('waits')
+  expect(syncs).toHaveLength(1)
+  expect(store.lastSeq()).toBe(1)
+  expect(await store.event(2)).toBeNull()
+  expect(await store.read(0, {}, 10)).toMatchObject({ next: 1, more: false })
+  const reads = [
+    store.session('ses_slow'),
+    store.sessionFacts('ses_slow'),
+    store.lists.sessionsLike('slow', 10),
+    store.read(0, { sessions: ['ses_slow'] }, 10),
+  ]
+  for (const read of reads) expect(await soon(read as Promise<unknown>)).toBe('waits')
+  speedUp()
+  expect(await told).toBe('told')
+  expect(await refused).toBe('decided after it')
+  expect(await reads[0]).toMatchObject({ id: 'ses_slow' })
+  expect(store.lastSeq()).toBe(2)
+})
+
+test('works that come while the disk is busy become durable together, with one sync', async () => {
+  const { store, syncs, slowDown } = openSlow()
+  slowDown()
+  const first = append(store, created('ses_a'))
+  await soon(first)
+  const others = Array.from({ length: 20 }, (_, n) => append(store, created(`ses_${n}`)))
+  expect(await soon(Promise.all(others))).toBe('waits')
+  syncs.shift()?.resolve()
+  await first
+  expect(await soon(Promise.all(others))).toBe('waits')
+  expect(syncs).toHaveLength(1)
+  syncs.shift()?.resolve()
+  await Promise.all(others)
+})
+
+test('what needs no sync has none: leases, refusals, and views that follow', async () => {
+  const { store, syncs, slowDown } = openSlow()
+  await append(store, created('ses_a'))
+  slowDown()
+  await store.heartbeat('node_a', 1000)
+  await store.transact([], async () => 'no')
+  expect(await store.lists.sessionsLike('a', 10)).toEqual(['ses_a'])
+  expect(syncs).toHaveLength(0)
+})
+
+test('R2: a sync that fails is no yes; what it was about is found later, in the log itself', async () => {
+  const { store, directory, syncs, slowDown, speedUp, later } = openSlow()
+  await append(store, created('ses_kept'))
+  slowDown()
+  const unsure = append(store, created('ses_unsure'), sent('ses_unsure', 'turn_1'))
+  await soon(unsure)
+  const behind = append(store, created('ses_behind'))
+  syncs.shift()?.reject(fault)
+  for (const work of [unsure, behind])
+    await expect(work).rejects.toMatchObject({ refusal: { code: 'store_unavailable' } })
+  expect(store.health()).toMatchObject({ state: 'unavailable' })
+  expect((await store.read(0, {}, 10)).events).toHaveLength(1)
+  expect(store.lastSeq()).toBe(1)
+  speedUp()
+  later()
+  await store.transact([], async () => undefined)
+  expect(store.health()).toEqual({ state: 'ok' })
+  expect((await store.read(0, {}, 10)).events.map(({ event }) => event.type)).toEqual([
+    'session.created',
+    'session.created',
+    'message.sent',
+  ])
+  expect(viewsEqual(store.db)).toEqual({ equal: true, difference: null })
+  // The kernel calls what it could not write written: a machine that dies now has only the log itself.
+  const alone = join(directory, 'alone.db')
+  copyFileSync(join(directory, 'tieline.db'), alone)
+  const db = new DatabaseSync(alone, { readOnly: true })
+  expect(db.prepare('select max(seq) as seq from log').get()).toEqual({ seq: 3 })
+  db.close()
+})
+
+test('a damage that is found while the disk syncs stays known: a sync that succeeds does not end it', async () => {
+  const { now } = testClock()
+  const syncs: Waiting[] = []
+  const sync = (): Promise<void> => new Promise((resolve, reject) => syncs.push({ resolve, reject }))
+  const files = { ...openFiles(':memory:', () => undefined), logSync: { sync, close: () => undefined } }
+  onTestFinished(() => files.db.close())
+  const options = { now, elapsed: now, cleaner: cleanAlready, onHealth: () => undefined }
+  const queue = new CommitQueue(files, options)
+  const slow = queue.transact(keysOf('ses_slow'), async (tx) => tx.append(created('ses_slow')))
+  await soon(slow)
+  queue.outage.begin(new DamagedFile('a page is wrong'))
+  syncs.shift()?.resolve()
+  await slow
+  expect(queue.outage.health()).toMatchObject({ state: 'unavailable' })
+})
