@@ -20,6 +20,7 @@ const entries = [
   'server/peer-worker',
   'store/file-check-worker',
   'store/checkpoint-worker',
+  'store/sync-worker',
   'views/agentfs-worker',
   'adapters/schemas/schema-worker',
 ]

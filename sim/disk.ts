@@ -83,7 +83,7 @@ export class Disk {
       this.kept = true
       throw Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO' })
     },
-    close: () => undefined,
+    close: () => Promise.resolve(),
   })
 
   #tear(statement: StatementSync): never {

@@ -26,7 +26,7 @@ function openSlow() {
   const openSync = (): LogSync => ({
     sync: () =>
       isFast ? Promise.resolve() : new Promise((resolve, reject) => syncs.push({ resolve, reject })),
-    close: () => undefined,
+    close: () => Promise.resolve(),
   })
   const store = sqliteStore({ directory, now: clock.now, openSync })
   const speedUp = (): void => {
@@ -143,7 +143,10 @@ test('a damage that is found while the disk syncs stays known: a sync that succe
   const { now } = testClock()
   const syncs: Waiting[] = []
   const sync = (): Promise<void> => new Promise((resolve, reject) => syncs.push({ resolve, reject }))
-  const files = { ...openFiles(':memory:', () => undefined), logSync: { sync, close: () => undefined } }
+  const files = {
+    ...openFiles(':memory:', () => undefined),
+    logSync: { sync, close: () => Promise.resolve() },
+  }
   onTestFinished(() => files.db.close())
   const options = { now, elapsed: now, cleaner: cleanAlready, onHealth: () => undefined }
   const queue = new CommitQueue(files, options)

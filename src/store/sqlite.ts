@@ -116,7 +116,7 @@ async function closeFiles(
   queue.catchUpHere()
   await checkpoints?.close()
   if (reader !== queue.writer.db) reader.close()
-  logSync?.close()
+  await logSync?.close()
   queue.writer.db.close()
   release()
 }

@@ -125,8 +125,8 @@ export type WorldOptions = {
   unavailable?: (agent: string) => { why: string; cure: string } | null
 }
 
-/** A disk whose time does not pass either: a sync in a real thread would be later than anything on the virtual clock. */
-export const syncedAtOnce = (): LogSync => ({ sync: () => Promise.resolve(), close: () => undefined })
+/** A disk whose time does not pass either: a real thread would be later than anything on the virtual clock. */
+export const syncedAtOnce = (): LogSync => ({ sync: () => Promise.resolve(), close: () => Promise.resolve() })
 
 export async function world(options: WorldOptions): Promise<World> {
   const clock = options.clock ?? virtualClock()
