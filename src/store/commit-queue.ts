@@ -228,6 +228,9 @@ export class CommitQueue {
   /** Whether all that can be read is durable. */
   isSettled = (): boolean => !this.#draining && this.outage.isOver()
 
+  /** R2: why nobody is answered from the views: they have a commit of which nobody knows whether it stays. */
+  unsure = (): Error | null => (this.#outageViews.isAhead(this.durable) ? this.outage.fault() : null)
+
   /** What is in memory, once all of it is durable. */
   async known(): Promise<Live | null> {
     for (let group = this.settling(); group !== null; group = this.settling()) await group

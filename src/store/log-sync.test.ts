@@ -7,6 +7,8 @@ import { setImmediate as nextRound } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { removeLater } from '../../test/kits/small-disk.ts'
 import { append, created, keysOf, sent, testClock } from '../../test/kits/store.ts'
+import type { EventOf } from '../model/event.ts'
+import type { SessionId } from '../model/id.ts'
 import { CommitQueue } from './commit-queue.ts'
 import { DamagedFile } from './file-check.ts'
 import type { LogSync } from './log-sync.ts'
@@ -54,6 +56,13 @@ async function soon<T>(promise: Promise<T>): Promise<T | 'waits'> {
   for (let round = 0; round < 20; round += 1) await nextRound()
   return state
 }
+
+const archived = (session: SessionId): EventOf<'session.archived'> => ({
+  type: 'session.archived',
+  session,
+  turn: null,
+  cause: 'deleted',
+})
 
 const fault = Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO' })
 
@@ -137,6 +146,34 @@ test('R2: a sync that fails is no yes; what it was about is found later, in the 
   const db = new DatabaseSync(alone, { readOnly: true })
   expect(db.prepare('select max(seq) as seq from log').get()).toEqual({ seq: 3 })
   db.close()
+})
+
+test('R2: a view showed a commit whose sync had failed: until the disk works nobody is answered from it', async () => {
+  const { store, syncs, slowDown, speedUp, later } = openSlow()
+  await append(store, created('ses_kept'))
+  const readState = async (): Promise<unknown> => (await store.session('ses_kept'))?.archived
+  slowDown()
+  const covered = append(store, created('ses_covered'))
+  await soon(covered)
+  syncs.shift()?.reject(fault)
+  const unavailable = { refusal: { code: 'store_unavailable' } }
+  await expect(covered).rejects.toMatchObject(unavailable)
+  // The views do not have it: reading goes on.
+  expect(await readState()).toBe(false)
+  expect(await store.lists.sessionsLike('covered', 10)).toEqual([])
+  later()
+  const unsure = append(store, archived('ses_kept'))
+  await soon(unsure)
+  const early = readState()
+  syncs.shift()?.reject(fault)
+  for (const answer of [unsure, early, readState(), store.lists.sessionsLike('kept', 10)])
+    await expect(answer).rejects.toMatchObject(unavailable)
+  // The log itself says what is durable.
+  expect((await store.read(0, {}, 10)).next).toBe(2)
+  speedUp()
+  later()
+  await store.transact([], async () => undefined)
+  expect(await readState()).toBe('deleted')
 })
 
 test('a damage that is found while the disk syncs stays known: a sync that succeeds does not end it', async () => {

@@ -5,7 +5,8 @@
  */
 import type { DatabaseSync } from 'node:sqlite'
 import { applyBatch } from './apply.ts'
-import { readTail } from './tail.ts'
+import { findLastSeq } from './log-row.ts'
+import { foldedUpTo, readTail } from './tail.ts'
 import { prepareWrites } from './write-statements.ts'
 
 export class OutageViews {
@@ -32,6 +33,9 @@ export class OutageViews {
       this.drop()
     }
   }
+
+  /** Whether the views have more than that: what they were written with is there to read, and may be lost. */
+  isAhead = (durable: number): boolean => (foldedUpTo(this.#reader) ?? findLastSeq(this.#reader)) > durable
 
   /** Before anything is written again. */
   drop(): void {

@@ -137,11 +137,12 @@ async function archiveIn(queue: CommitQueue, reader: DatabaseSync, ask: ArchiveA
   return done
 }
 
-type Follower = Pick<CommitQueue, 'catchUp' | 'settling' | 'outage'>
+type Follower = Pick<CommitQueue, 'catchUp' | 'settling' | 'outage' | 'unsure'>
 
 /**
  * Views may be behind the log: a read of them waits until they have what is committed. R2: one that took its time may
- * have met a commit that was not durable yet, and is answered when that is known.
+ * have met a commit that was not durable yet, and is answered when that is known. While nobody
+ * knows whether that commit stays, because the disk failed, nobody is answered from views that have it.
  */
 const after =
   <Given extends unknown[], Found>(read: (...given: Given) => Promise<Found>, queue: Follower) =>
@@ -150,9 +151,11 @@ const after =
     if (follows !== null) await follows
     const found = await read(...given)
     const settling = queue.settling()
-    if (settling === null) return found
-    await settling
-    return queue.outage.isOver() ? found : read(...given)
+    if (settling !== null) await settling
+    if (queue.outage.isOver()) return found
+    const fault = queue.unsure()
+    if (fault !== null) throw fault
+    return settling === null ? found : read(...given)
   }
 
 type Asked = Record<string, (...given: never[]) => Promise<unknown>>
