@@ -137,6 +137,53 @@ test('an answer that cannot be written fails its turn, however it was to be writ
   expect([outcome, error]).toEqual(['failed', expect.stringContaining('not_recorded')])
 })
 
+test('a turn that was told to stop was charged for answers that are not in the log, and did not say so', async () => {
+  const asked: string[] = []
+  const never = (word: string): Promise<void> =>
+    word === 'two' ? new Promise(() => undefined) : Promise.resolve()
+  const w = await worldWith(
+    asking(['one', 'two'], asked, never),
+    (transact) => (keys, work) =>
+      transact(keys, (tx) =>
+        work({
+          ...tx,
+          append: (...events) => {
+            const bad = events.some(({ type }) => type === 'step.ended')
+            if (bad) throw new AppendFault('an event could not be recorded')
+            tx.append(...events)
+          },
+        }),
+      ),
+  )
+  await w.run('a', 'go', { timeoutMs: 1000 })
+  await w.pass(8000)
+  expect((await w.events('turn.ended')).map(({ event }) => event)).toMatchObject([
+    {
+      outcome: 'timed_out',
+      error: 'timed_out: the turn was stopped; not_recorded: an event could not be recorded',
+      tokensUsed: 10,
+    },
+  ])
+})
+
+test('a turn that had its answer failed, because a fact could not be read in the moment of its end', async () => {
+  let failures = 0
+  const unread =
+    (transact: Transact): Transact =>
+    (keys, work) =>
+      transact(keys, (tx) =>
+        work({
+          ...tx,
+          activation: (turn) =>
+            (failures += 1) === 1 ? Promise.reject(new Error('disk I/O error')) : tx.activation(turn),
+        }),
+      )
+  const w = await worldWith(asking(['one'], []), unread)
+  expect(await w.run('a', 'go')).toMatchObject({ outcome: 'completed', output: 'finished', error: null })
+  expect(failures).toBe(2)
+  expect(await listAnswers(w)).toEqual(['one'])
+})
+
 test('R10: what was done after a commit took the answers along stays behind them in the log', async () => {
   const held: (() => void)[] = []
   let [isHeld, looked] = [false, false]

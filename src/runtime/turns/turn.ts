@@ -17,6 +17,7 @@ import { BudgetExhausted, Fenced, RunnerLost, SaidTooMuch, Stopped } from '../ke
 import { forgetTime, keepTime, renewTime } from '../kernel/kept-time.ts'
 import { settleCommits, startingOne } from '../kernel/commit.ts'
 import { inProject } from '../kernel/projects-port.ts'
+import { AppendFault } from '../kernel/store-port.ts'
 import type { Runtime } from './runtime.ts'
 import type { TurnInput, TurnOutcome } from '../kernel/ports.ts'
 import { countUsed, type Recorded } from '../kernel/recorded.ts'
@@ -115,7 +116,7 @@ async function runTurn(
 
 /**
  * What cannot be recorded must not keep the turn from ending: it then ends as a failure, without what was
- * waiting to be recorded.
+ * waiting to be recorded. Where something else failed, nothing was written, and the end is tried once more.
  */
 async function finish(
   runtime: Runtime,
@@ -124,20 +125,30 @@ async function finish(
   note: (turn: TurnId) => void,
 ): Promise<Next> {
   await settleCommits(running)
+  const isLeft = (error: unknown): boolean => error instanceof Fenced || runtime.stopping.signal.aborted
+  const end = async (): Promise<Next> =>
+    finishTurn(runtime, running, await toTurnResult(runtime, running, outcome), note)
   try {
-    return await finishTurn(runtime, running, await toTurnResult(runtime, running, outcome), note)
+    return await end().catch((error: unknown) => {
+      if (error instanceof AppendFault || isLeft(error)) throw error
+      return end()
+    })
   } catch (error) {
-    if (error instanceof Fenced || runtime.stopping.signal.aborted) throw error
+    if (isLeft(error)) throw error
     running.buffer = []
-    const reason = error instanceof Error ? error.message : String(error)
-    const failed: TurnOutcome = {
-      outcome: 'failed',
-      output: '',
-      error: `not_recorded: ${reason}`,
-      iterations: running.iterations,
-    }
-    return finishTurn(runtime, running, await toTurnResult(runtime, running, failed), note)
+    return finishTurn(runtime, running, await toUnrecorded(runtime, running, error), note)
   }
+}
+
+/** R7: what could not be recorded was paid for, and is charged. The end says why no step tells of it. */
+async function toUnrecorded(runtime: Runtime, running: Running, fault: unknown): Promise<TurnResult> {
+  const reason = fault instanceof Error ? fault.message : String(fault)
+  const error = `not_recorded: ${reason}`
+  const { iterations } = running
+  const result = await toTurnResult(runtime, running, { outcome: 'failed', output: '', error, iterations })
+  return running.stopAs === null
+    ? result
+    : { ...result, error: headUnits(`${describeStop(running.stopAs)}; ${error}`, errorUnitsMax) }
 }
 
 async function drive(runtime: Runtime, running: Running): Promise<TurnOutcome> {
