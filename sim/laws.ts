@@ -81,7 +81,7 @@ const checkQueue = (ledger: Ledger, session: SessionId, limits: Limits): Broken 
 function checkOwner(ledger: Ledger, event: Event, { writer }: Written): Broken {
   const turn = ledger.turn(event.turn)
   if (turn.state !== 'running') return `R6: ${event.type} of ${turn.id}, which is ${turn.state}`
-  if (turn.quiet.runs >= 2)
+  if (turn.quiet.count >= 2)
     return `R11: ${event.type} of ${turn.id}, whose last two runs ended with their process and had recorded nothing`
   if (writer !== null && writer !== turn.node)
     return `R6: ${event.type} of ${turn.id} by ${writer}, but ${turn.node ?? 'nobody'} has it (epoch ${turn.epoch})`

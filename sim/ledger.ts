@@ -2,13 +2,12 @@
 import type { Agent } from '../src/model/agent.ts'
 import type { Event, EventOf, Grant, Outcome } from '../src/model/event.ts'
 import { toTurnId, type CallId, type NodeId, type SessionId, type TurnId } from '../src/model/id.ts'
-import { actTypes } from './act-types.ts'
 import { agents as simulated } from './agents.ts'
 import { count } from './count.ts'
 import type { Jumps } from './elapsed.ts'
 import { getOrMake } from './get-or-make.ts'
 import { MailLedger } from './mail-ledger.ts'
-import { countQuietRuns, type QuietRuns } from './quiet-runs.ts'
+import { QuietRuns } from './quiet-runs.ts'
 
 export type LedgerTurn = {
   id: TurnId
@@ -36,8 +35,6 @@ export type LedgerTurn = {
   /** Taken for messages that it sent. */
   mailed: number
   keys: Set<string>
-  /** Whether its present run has recorded something, or was stopped in good order. */
-  did: boolean
   quiet: QuietRuns
 }
 
@@ -120,8 +117,7 @@ export class Ledger {
     this.events += 1
     this.now = at
     this.mail.apply(event)
-    const acting = event.turn === null || !actTypes.has(event.type) ? undefined : this.turns.get(event.turn)
-    if (acting !== undefined) acting.did = true
+    if (event.turn !== null) this.turns.get(event.turn)?.quiet.apply(event)
     switch (event.type) {
       case 'session.created':
         this.sessions.set(event.session, { agent: event.agent, kind: event.kind })
@@ -198,8 +194,7 @@ export class Ledger {
       children: [],
       mailed: 0,
       keys: new Set(),
-      did: false,
-      quiet: { runs: 0, nodeBefore: null },
+      quiet: new QuietRuns(),
     }
     this.turns.set(turn.id, turn)
     getOrMake(this.live, turn.session, () => new Set<LedgerTurn>()).add(turn)
@@ -264,9 +259,8 @@ export class Ledger {
 
   #claim(event: EventOf<'session.claimed'>, at: number): void {
     const turn = this.turn(event.turn)
-    const isQuiet = !turn.did && !turn.children.some((child) => child.pending)
-    turn.quiet = countQuietRuns(turn.quiet, isQuiet, turn.node, event.node)
-    turn.did = false
+    const awaitsCall = turn.children.some((child) => child.pending)
+    turn.quiet.claim(turn.node, event.node, awaitsCall)
     turn.begunAt = at
     turn.node = event.node
     turn.epoch = event.epoch

@@ -85,15 +85,17 @@ export class Spending {
   checkEnd(ledger: Ledger, { turn: id, tokensUsed, error }: EventOf<'turn.ended'>): Broken {
     const turn = ledger.turn(id)
     const recorded = this.#recorded.get(turn.id) ?? 0
-    // What could not be recorded was paid for.
-    const isWhole = error?.startsWith('not_recorded') !== true
-    if (isWhole ? tokensUsed !== recorded : tokensUsed < recorded)
+    // What could not be recorded was paid for, and its end says so.
+    const isWhole = error?.includes('not_recorded: ') !== true
+    const most = isWhole ? recorded : Math.max(recorded, this.#spent.get(turn.id) ?? 0)
+    if (tokensUsed < recorded || tokensUsed > most)
       return `O4: ${turn.id} is charged ${tokensUsed} tokens, and its recorded steps used ${recorded}`
     const max = turn.grant.tokensMax
     if (max === null) return null
     const all = tokensUsed + ledger.below(turn)
-    const most = max + this.#sumOver(turn)
-    return all <= most ? null : `O4: ${turn.id} and those below it used ${all} of ${max} tokens`
+    return all <= max + this.#sumOver(turn)
+      ? null
+      : `O4: ${turn.id} and those below it used ${all} of ${max} tokens`
   }
 
   #sumOver = (turn: LedgerTurn): number =>
