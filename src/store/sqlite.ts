@@ -141,8 +141,8 @@ type Follower = Pick<CommitQueue, 'catchUp' | 'settling' | 'outage' | 'unsure'>
 
 /**
  * Views may be behind the log: a read of them waits until they have what is committed. R2: one that took its time may
- * have met a commit that was not durable yet, and is answered when that is known. While nobody
- * knows whether that commit stays, because the disk failed, nobody is answered from views that have it.
+ * have met a commit that was not durable yet, and is answered when that is known. Where the disk failed,
+ * nobody knows whether that commit stays, and nobody is answered from views that have it.
  */
 const after =
   <Given extends unknown[], Found>(read: (...given: Given) => Promise<Found>, queue: Follower) =>
