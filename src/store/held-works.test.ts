@@ -175,3 +175,18 @@ test('an urgent work goes before all others, but not before one that is held and
   queue.release(held)
   expect([take(), take(), take()]).toEqual(['held', 'behind', undefined])
 })
+
+test('an urgent work that came while another was deciding passed that one, when it was held and the group was full', () => {
+  const queue = new WorkQueue<{ name: string; keys: `session:${string}`[]; urgent?: boolean }>()
+  queue.push({ name: 'held', keys: ['session:a'] })
+  const held = queue.take()
+  if (held === undefined) throw new Error('nothing was taken')
+  queue.push({ name: 'behind', keys: ['session:a'], urgent: true })
+  queue.push({ name: 'urgent', keys: ['session:b'], urgent: true })
+  queue.hold(held)
+  queue.endRound()
+  expect([queue.take()?.name, queue.take()]).toEqual(['urgent', undefined])
+  queue.endRound()
+  queue.release(held)
+  expect([queue.take()?.name, queue.take()?.name, queue.take()]).toEqual(['held', 'behind', undefined])
+})

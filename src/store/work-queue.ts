@@ -17,6 +17,9 @@ export type Job = {
 /** What became of it, told when it is durable. Null: nobody waits for it, and there are only hints. */
 export type Settled = { job: Job | null; ok: boolean; value: unknown; hints: readonly Hint[] }
 
+const share = (one: { keys: readonly Key[] }, other: { keys: readonly Key[] }): boolean =>
+  one.keys.some((key) => other.keys.includes(key))
+
 export class WorkQueue<Work extends { keys: readonly Key[]; urgent?: boolean }> {
   #works: Work[] = []
   #urgent: Work[] = []
@@ -26,13 +29,9 @@ export class WorkQueue<Work extends { keys: readonly Key[]; urgent?: boolean }> 
   readonly #blocked = new Set<Key>()
 
   push(work: Work): void {
-    const list = work.urgent === true && !this.#isBehindHeld(work) ? this.#urgent : this.#works
+    const isFirst = work.urgent === true && !this.#held.values().some((held) => share(held, work))
+    const list = isFirst ? this.#urgent : this.#works
     list.push(work)
-  }
-
-  #isBehindHeld(work: Work): boolean {
-    for (const held of this.#held) if (held.keys.some((key) => work.keys.includes(key))) return true
-    return false
   }
 
   isEmpty(): boolean {
@@ -56,6 +55,10 @@ export class WorkQueue<Work extends { keys: readonly Key[]; urgent?: boolean }> 
   hold(work: Work): void {
     this.#held.add(work)
     this.#passOver(work)
+    const behind = this.#urgent.filter((urgent) => share(work, urgent))
+    if (behind.length === 0) return
+    this.#urgent = this.#urgent.filter((urgent) => !behind.includes(urgent))
+    for (const urgent of behind) this.#passOver(urgent)
   }
 
   release(work: Work): void {
