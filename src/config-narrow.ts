@@ -1,5 +1,6 @@
 /** A found configuration may only narrow what the user's own one allows. Pure, on tables as they are written. */
 import { meetTools } from './model/authority.ts'
+import { table } from './model/table.ts'
 
 type Table = Record<string, unknown>
 
@@ -115,7 +116,7 @@ function mergeParameters(lower: unknown, upper: unknown): unknown {
   const names = new Set([...Object.keys(lower), ...Object.keys(upper)])
   return Object.fromEntries(
     [...names].map((name) => {
-      const [below, above] = [lower[name], upper[name]]
+      const [below, above] = [table(lower)[name], table(upper)[name]]
       return [name, isTable(below) && isTable(above) ? { ...below, ...above } : (above ?? below)]
     }),
   )

@@ -162,3 +162,11 @@ test('a directory of the file is relative to the file, and an empty variable is 
   })
   expect(config.server).toMatchObject({ dataDir: join(cwd, 'here'), port: 1 })
 })
+
+test('an agent and a provider may be called what every object has', async () => {
+  const text = '[agents.constructor]\ndriver = "scripted"\n[agents.toString]\nmodel = "valueOf/small"\n'
+  const { config } = await loadText(text)
+  expect(config.scripts['constructor']).toBeUndefined()
+  expect(config.providers['valueOf']).toBeUndefined()
+  expect(config.agents.map(({ name }) => name)).toEqual(['constructor', 'toString'])
+})

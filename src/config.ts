@@ -21,6 +21,7 @@ import {
 } from './config-problem.ts'
 import { findServerWarnings, isTable, problem, withoutAbsentDrivers } from './config-problem.ts'
 import { Agent, isDriven } from './model/agent.ts'
+import { table } from './model/table.ts'
 import type { UntrustedProject } from './model/untrusted.ts'
 import { describeReach } from './trust/describe-reach.ts'
 import type { HashedFile, Reach, Trusted } from './trust/trust-store.ts'
@@ -28,7 +29,7 @@ import type { HashedFile, Reach, Trusted } from './trust/trust-store.ts'
 /** `scripts` has what `script` said of each scripted agent, unread. */
 export type Config = Omit<z.infer<typeof ConfigFile>, 'agents'> & {
   agents: Agent[]
-  scripts: Record<string, unknown>
+  scripts: Readonly<Record<string, unknown>>
 }
 
 export type CommonConfig = {
@@ -168,7 +169,12 @@ function parseConfig(raw: unknown): string[] | Config {
   const scripts = Object.fromEntries(
     entries.flatMap(([name, entry]) => (entry.script === undefined ? [] : [[name, entry.script]])),
   )
-  return { ...parsed.data, agents: entries.map(([name, entry]) => makeAgent(name, entry)), scripts }
+  return {
+    ...parsed.data,
+    agents: entries.map(([name, entry]) => makeAgent(name, entry)),
+    providers: table(parsed.data.providers),
+    scripts: table(scripts),
+  }
 }
 
 function makeAgent(name: string, entry: AgentEntry): Agent {

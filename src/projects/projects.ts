@@ -236,7 +236,7 @@ class ProjectBook implements OpenProjects {
     const known = project === null ? this.#surroundings : project.surroundings
     if (known !== null) return known
     const [layer, base] = [project?.layer ?? this.#base.layer, this.#base.layer]
-    const isBuiltIn = (name: string): boolean => this.#options.builtIn[name] !== undefined
+    const isBuiltIn = (name: string): boolean => Object.hasOwn(this.#options.builtIn, name)
     const made: Surroundings = {
       agents: viewAgents(project, this.#book, isBuiltIn, this.#others),
       project: project?.layer == null ? null : project.directory,

@@ -29,7 +29,7 @@ export class WorkQueue<Work extends { keys: readonly Key[]; urgent?: boolean }> 
   readonly #blocked = new Set<Key>()
 
   push(work: Work): void {
-    const isFirst = work.urgent === true && !this.#held.values().some((held) => share(held, work))
+    const isFirst = work.urgent === true && ![...this.#held].some((held) => share(held, work))
     const list = isFirst ? this.#urgent : this.#works
     list.push(work)
   }

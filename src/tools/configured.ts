@@ -8,6 +8,7 @@ import type { SessionRow, TurnRow } from '../model/facts.ts'
 import { isRecord, type Json } from '../model/json.ts'
 import { findNearest } from '../model/nearest.ts'
 import { badInput, isRefusal, type Refusal } from '../model/refusal.ts'
+import { table } from '../model/table.ts'
 import type { Tool, ToolAnswer, ToolContext } from '../runtime/kernel/ports.ts'
 import { refused } from './answer.ts'
 import type { ToolSpec } from '../wire/tools.ts'
@@ -30,7 +31,7 @@ export function configured(tool: Tool, { enable, defaults, locked }: ToolSetting
   const on = allowsTool(enable, tool.name)
     ? tool
     : { ...tool, disabled: 'it is not enabled in the configuration' }
-  const [byDefault, fixed] = [defaults[tool.name] ?? {}, locked[tool.name] ?? {}]
+  const [byDefault, fixed] = [table(defaults)[tool.name] ?? {}, table(locked)[tool.name] ?? {}]
   if (Object.keys(byDefault).length + Object.keys(fixed).length === 0) return on
   const settle = (input: Json): { input: Json } | Refusal => {
     if (!isRecord(input)) return { input }
@@ -94,9 +95,9 @@ export function findSettingProblems(
       ? []
       : [`tools.enable[${at}]: there is no tool "${pattern}"; ${findNearest(pattern, names)}.`],
   )
-  const wrong = Object.entries({ defaults, locked }).flatMap(([table, settings]) =>
+  const wrong = Object.entries({ defaults, locked }).flatMap(([kind, settings]) =>
     Object.entries(settings).flatMap(([name, parameters]): string[] => {
-      const path = `tools.${table}.${name}`
+      const path = `tools.${kind}.${name}`
       const tool = byName.get(name)
       if (tool !== undefined) return findParameterProblems(path, listParameters(tool), parameters)
       return isForeign(name) ? [] : [`${path}: there is no tool "${name}"; ${findNearest(name, names)}.`]
@@ -111,7 +112,7 @@ const findParameterProblems = (
   given: Readonly<Record<string, Json>>,
 ): string[] =>
   Object.entries(given).flatMap(([name, value]) => {
-    const schema = known[name]
+    const schema = table(known)[name]
     if (schema === undefined)
       return [`${path}.${name}: unknown key; ${findNearest(name, Object.keys(known))}.`]
     return fits(schema, value)

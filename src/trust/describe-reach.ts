@@ -1,6 +1,7 @@
 /** What a configuration could run, where it could send, which keys it names, where it could write. Pure. */
 import { isDriven, type Agent } from '../model/agent.ts'
 import { allowsTool } from '../model/authority.ts'
+import { table } from '../model/table.ts'
 import { whyUntrusted, type UntrustedProject } from '../model/untrusted.ts'
 import type { Reach } from './trust-store.ts'
 
@@ -17,11 +18,11 @@ export type Described = {
 }
 
 /** The variables that hold a provider's key where the configuration names none. */
-export const usualKeys: Readonly<Record<string, string>> = {
+export const usualKeys = table<string>({
   anthropic: 'ANTHROPIC_API_KEY',
   openai: 'OPENAI_API_KEY',
   google: 'GOOGLE_GENERATIVE_AI_API_KEY',
-}
+})
 
 export function describeReach(config: Described, usual: Described): Reach {
   const { agents, providers, server, mail } = config
