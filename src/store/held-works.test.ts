@@ -176,7 +176,7 @@ test('an urgent work goes before all others, but not before one that is held and
   expect([take(), take(), take()]).toEqual(['held', 'behind', undefined])
 })
 
-test('an urgent work that came while another was deciding passed that one, when it was held and the group was full', () => {
+test('an urgent work passed one that was held: it came while that one was deciding, and the group was full', () => {
   const queue = new WorkQueue<{ name: string; keys: `session:${string}`[]; urgent?: boolean }>()
   queue.push({ name: 'held', keys: ['session:a'] })
   const held = queue.take()
