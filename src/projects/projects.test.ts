@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -74,4 +74,14 @@ test('a turn that begins a moment after its act has looked does not look again, 
   await nextRound()
   // An act always looks.
   expect(projects.look(cwd).agents.names()).toEqual(['third'])
+})
+
+test('a project whose file is gone counts no longer, also for those who looked before', () => {
+  const { projects, cwd } = book()
+  const file = join(cwd, 'tieline.toml')
+  writeFileSync(file, '[agents.own]\ndriver = "scripted"\nprompt = "x"\n')
+  expect(projects.look(cwd).agents.untrusted?.()).toMatchObject([{ state: 'new' }])
+  rmSync(file)
+  expect(projects.list()).toEqual([])
+  expect(projects.known(cwd).agents.untrusted?.()).toEqual([])
 })

@@ -31,6 +31,7 @@ test('edit takes patterns and dollar signs as plain text', async () => {
 
 test('edit refuses no match and several matches with the count, and leaves the file', async () => {
   expect(await edited('x y x', { old: 'z', new: 'b' })).toContain('0 matches')
+  expect(await edited('x y x', { old: 'x', new: 'b' })).toContain('2 matches')
   expect(await edited('x y x x', { old: 'x', new: 'b' })).toContain('3 matches')
   expect(await edited('aaa', { old: 'aa', new: 'b' })).toBe('ba')
   expect(await edited('x y x', { old: 'x', new: '', all: true })).toBe(' y ')

@@ -206,3 +206,17 @@ test('a sum with one estimated part is estimated, and the slowest of two pieces 
   expect(models).toMatchObject([{ name: 'm', input: 2, output: 4, estimated: true }])
   expect(piece(1, false).read().tokens.estimated).toBe(false)
 })
+
+test('whoever used most comes first, whatever the order in which they were counted; the last day comes first', () => {
+  const sums = new RunningSums()
+  for (const [name, input, day] of [
+    ['little', 1, '2026-11-16'],
+    ['most', 9, '2026-11-18'],
+    ['some', 5, '2026-11-17'],
+  ] as const)
+    sums.addTokens({ agent: name, model: name, project: name, day }, { input, output: 0, estimated: false })
+  const { agents, models, projects, days } = sums.read()
+  for (const list of [agents, models, projects])
+    expect(list.map(({ name }) => name)).toEqual(['most', 'some', 'little'])
+  expect(days.map(({ name }) => name)).toEqual(['2026-11-18', '2026-11-17', '2026-11-16'])
+})

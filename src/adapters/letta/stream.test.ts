@@ -157,4 +157,26 @@ describe('a turn as a stream that fails', () => {
       })(),
     ).rejects.toThrow('disk')
   })
+
+  it('is broken off for a client that leaves more than 16 MiB unread, and not before', async () => {
+    let say = (_piece: Piece): void => undefined
+    const out = await streamTurn(
+      {
+        answer: new Promise<never>(() => undefined),
+        watch: (listener) => {
+          say = listener
+          listener(delta(1, 0, 'one'))
+        },
+        leave: () => undefined,
+      },
+      { tokens: true, pings: true },
+      testClock(1),
+    )
+    if (isRefusal(out)) throw new Error(out.code)
+    const mebibyte = 'x'.repeat(1024 * 1024)
+    for (let step = 2; step < 17; step += 1) say(delta(step, 0, mebibyte))
+    expect(out.destroyed).toBe(false)
+    for (let step = 17; step < 20; step += 1) say(delta(step, 0, mebibyte))
+    expect(out.destroyed).toBe(true)
+  })
 })

@@ -55,6 +55,16 @@ test('half a code point is counted and not thrown about', () => {
   expect(count(`${'\ud83d'.repeat(300)}\ude00`)).toBeGreaterThan(0)
 })
 
+test('a long piece is never cut within a code point, so that both parts of the cut count as they do alone', () => {
+  const [whole, first] = ['😀'.repeat(128), '😀'.repeat(127)]
+  for (const length of [200, 10_000]) {
+    // The sign before them puts the end of a part between two halves.
+    const parts = [`!${first}`, ...Array.from({ length }, () => whole), '😀']
+    const sum = exact(`!${first}`) + length * exact(whole) + exact('😀')
+    expect(count(parts.join(''))).toBe(sum)
+  }
+})
+
 test.each([
   ['one letter', 'a'.repeat(1_048_576), 131_072],
   ['spaces', ' '.repeat(1_048_576), 8192],
