@@ -43,3 +43,13 @@ test('whoever comes, what is remembered stays bounded, and whoever used up their
   for (let n = 0; n < 9_999; n += 1) limit.take(`other ${n}`)
   expect(limit.take('greedy')).not.toBeNull()
 })
+
+test('where all that are remembered have used up theirs, the oldest is forgotten', () => {
+  const limit = rateLimit(1, () => 0)
+  limit.take('oldest')
+  for (let n = 0; n < 9_999; n += 1) limit.take(`client ${n}`)
+  expect([limit.take('oldest'), limit.take('client 9998')]).not.toContain(null)
+  limit.take('one more')
+  expect(limit.take('client 9998')).not.toBeNull()
+  expect(limit.take('oldest')).toBeNull()
+})

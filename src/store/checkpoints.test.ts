@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { append, created, sent } from '../../test/kits/store.ts'
-import { Checkpoints, readPages } from './checkpoints.ts'
+import { canAsk, Checkpoints, readPages } from './checkpoints.ts'
 import { sqliteStore } from './sqlite.ts'
 
 const sizes = { passed: 64, last: 8, restarted: 128, alone: 1024 }
@@ -142,4 +142,71 @@ test('a process that only closes its store ended before the thread had', () => {
     console.log('closed')`
   const ran = spawnSync(process.execPath, ['--no-warnings', '--input-type=module', '-e', program])
   expect({ out: ran.stdout.toString(), code: ran.status }).toEqual({ out: 'closed\n', code: 0 })
+})
+
+test('commits wait only for the last few pages; the file beside the log begins again then', async () => {
+  const { file, db, pages } = openPages()
+  const checkpoints = new Checkpoints(file, sizes)
+  for (let round = 0; round < 2 * sizes.restarted; round += 1)
+    db.exec('insert into pages values (zeroblob(3000))')
+  const waits: (Promise<void> | null)[] = []
+  for (let commit = 0; commit < 8; commit += 1) {
+    db.exec('insert into pages values (zeroblob(3000))')
+    waits.push(checkpoints.afterCommit(db))
+  }
+  // All of it is left: the thread writes it while others go on.
+  expect(waits).toEqual(Array(8).fill(null))
+  await until(() => checkpoints.passes === 1)
+  const before = pages().log
+  const restarting = checkpoints.afterCommit(db)
+  expect(restarting).toBeInstanceOf(Promise)
+  await restarting
+  expect(pages().log).toBeLessThan(before)
+  await checkpoints.close()
+})
+
+test('commits that wait for a thread that cannot work go on', async () => {
+  const { db, readOwnLimit } = openPages()
+  const missing = join(scratch(), 'missing', 'pages.db')
+  const checkpoints = new Checkpoints(missing, { ...sizes, last: 1000, restarted: 1 })
+  let waiting: Promise<void> | null = null
+  for (let commit = 0; commit < 8; commit += 1) {
+    db.exec('insert into pages values (zeroblob(3000))')
+    waiting = checkpoints.afterCommit(db)
+  }
+  let went = false
+  expect(waiting).toBeInstanceOf(Promise)
+  void waiting?.then(() => (went = true))
+  await until(() => readOwnLimit() === 4000)
+  expect(went).toBe(true)
+  await checkpoints.close()
+})
+
+test('a connection that takes the place of another leaves checkpoints to the thread too', async () => {
+  const { file, write } = openPages()
+  const checkpoints = new Checkpoints(file, sizes)
+  for (let round = 0; round < 16 && checkpoints.passes === 0; round += 1) {
+    write(checkpoints)
+    await sleep(1)
+  }
+  await until(() => checkpoints.passes > 0)
+  const other = new DatabaseSync(file)
+  onTestFinished(() => other.close())
+  for (let commit = 0; commit < 8; commit += 1) {
+    other.exec('insert into pages values (zeroblob(3000))')
+    void checkpoints.afterCommit(other)
+  }
+  expect(other.prepare('pragma wal_autocheckpoint').get()).toEqual({ wal_autocheckpoint: sizes.alone })
+  await checkpoints.close()
+})
+
+test.each([
+  ['3.50.4', false],
+  ['3.51.0', true],
+  ['3.9.99', false],
+  ['4.0.0', true],
+  ['2.99.0', false],
+])('SQLite %s can be asked how long the file beside the log is: %s', (version, can) => {
+  const prepare = () => ({ get: () => ({ version }) })
+  expect(canAsk({ prepare } as unknown as DatabaseSync)).toBe(can)
 })

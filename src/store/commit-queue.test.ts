@@ -1,10 +1,12 @@
 /** Groups that fail, and what becomes of the works around them. */
 import { expect, onTestFinished, test } from 'vitest'
 import { append, created, keysOf, sent, testClock } from '../../test/kits/store.ts'
+import type { SessionId } from '../model/id.ts'
+import type { Checkpoints } from './checkpoints.ts'
 import { CommitQueue } from './commit-queue.ts'
 import { DamagedFile } from './file-check.ts'
 import { cleanAlready, sqliteStore } from './sqlite.ts'
-import { openFiles } from './writer.ts'
+import { openFiles, type OpenFiles } from './writer.ts'
 
 /** As many as one group has. */
 const groupMax = 256
@@ -44,4 +46,53 @@ test('a damage that is found while works wait stays known: none of them ends it 
   queue.outage.begin(new DamagedFile('a page is wrong'))
   await expect(waiting).rejects.toMatchObject({ refusal: { code: 'store_unavailable' } })
   expect(queue.outage.health()).toMatchObject({ state: 'unavailable' })
+})
+
+/** A queue over a log in memory, in which time passes as it is told to. */
+function queueIn(more: Partial<OpenFiles> = {}, elapsed = (): number => 0): CommitQueue {
+  const files = { ...openFiles(':memory:', () => undefined), ...more }
+  onTestFinished(() => files.db.close())
+  return new CommitQueue(files, {
+    now: () => 1000,
+    elapsed,
+    cleaner: cleanAlready,
+    onHealth: () => undefined,
+  })
+}
+
+const record = (queue: CommitQueue, session: SessionId): Promise<void> =>
+  queue.transact(keysOf(session), async (tx) => tx.append(created(session)))
+
+const nextRound = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+test('R11: a group ends when its time is over, however few works it has', async () => {
+  let now = 0
+  const queue = queueIn({}, () => (now += 10))
+  await Promise.all(Array.from({ length: 12 }, (_, n) => record(queue, `ses_${n}`)))
+  expect(queue.commits).toBeGreaterThanOrEqual(4)
+})
+
+test('whoever waits for the end of a queue finds everybody told', async () => {
+  const queue = queueIn()
+  let told = 0
+  for (let n = 0; n < 200; n += 1) void record(queue, `ses_${n}`).then(() => (told += 1))
+  await queue.drain()
+  expect(told).toBe(200)
+  await expect(record(queue, 'ses_late')).rejects.toThrow('the store is closed')
+})
+
+test('while the file beside the log begins again nobody commits, and those who were committed know it', async () => {
+  const restarted = Promise.withResolvers<void>()
+  const asked: unknown[] = []
+  const checkpoints = {
+    afterCommit: (db: unknown) => (asked.push(db), asked.length === 1 ? restarted.promise : null),
+  } as unknown as Checkpoints
+  const queue = queueIn({ checkpoints })
+  await record(queue, 'ses_a')
+  const next = record(queue, 'ses_b')
+  for (let round = 0; round < 20; round += 1) await nextRound()
+  expect([queue.commits, asked.length]).toEqual([1, 1])
+  restarted.resolve()
+  await next
+  expect([queue.commits, asked.length]).toEqual([2, 2])
 })

@@ -132,8 +132,12 @@ test('R2: a sync that fails is no yes; what it was about is found later, in the 
   expect(store.lastSeq()).toBe(1)
   speedUp()
   later()
+  const heard: string[] = []
+  store.onHint((hints) => heard.push(...hints.map(({ kind }) => kind)))
   await store.transact([], async () => undefined)
   expect(store.health()).toEqual({ state: 'ok' })
+  // Nobody was told of it when it was recorded: those who follow the log look for it now.
+  expect(heard).toEqual(['appended'])
   expect((await store.read(0, {}, 10)).events.map(({ event }) => event.type)).toEqual([
     'session.created',
     'session.created',
@@ -193,4 +197,23 @@ test('a damage that is found while the disk syncs stays known: a sync that succe
   syncs.shift()?.resolve()
   await slow
   expect(queue.outage.health()).toMatchObject({ state: 'unavailable' })
+})
+
+test('the views follow by themselves a moment later, so that whoever looks at the file finds them', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'tieline-later-'))
+  removeLater(directory)
+  const followers: (() => void)[] = []
+  const store = sqliteStore({ directory, now: testClock().now, later: (run) => followers.push(run) })
+  onTestFinished(() => store.close())
+  const outside = new DatabaseSync(join(directory, 'tieline.db'), { readOnly: true })
+  onTestFinished(() => outside.close())
+  const turns = outside.prepare('select count(*) as n from turns')
+  await append(store, created('ses_a'))
+  const message = sent('ses_a', 'turn_1', { flow: 'flow_1' })
+  await append(store, message)
+  expect([turns.get(), followers.length]).toEqual([{ n: 0 }, 1])
+  followers.shift()?.()
+  expect(turns.get()).toEqual({ n: 1 })
+  await append(store, sent('ses_a', 'turn_2', { flow: 'flow_2' }))
+  expect(followers).toHaveLength(1)
 })

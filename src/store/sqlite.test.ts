@@ -13,11 +13,6 @@ import { StoreUnavailable } from '../runtime/kernel/store-health.ts'
 import { sqliteStore, type SqliteStore } from './sqlite.ts'
 import { storeContract } from './store-contract.ts'
 
-storeContract('the SQLite store in memory', async (clock) => {
-  const store = sqliteStore({ directory: ':memory:', now: clock.now })
-  return { store, close: () => store.close(), durable: null }
-})
-
 storeContract('the SQLite store in a directory', async (clock) => {
   const directory = mkdtempSync(join(tmpdir(), 'tieline-store-'))
   const store = sqliteStore({ directory, now: clock.now })

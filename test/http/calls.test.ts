@@ -37,6 +37,15 @@ test('a call by a tool that the configuration turned off is refused with its own
   expect((await get('/api/calls')).body.calls).toHaveLength(2)
 })
 
+test('the trace that a request belongs to is on record with what it began; a malformed one is none', async () => {
+  const { post, line } = await serve()
+  const trace = `00-${'ab'.repeat(16)}-${'cd'.repeat(8)}-01`
+  for (const traceparent of [trace, `${trace}-more`, 'x'])
+    expect((await post('/api/calls', { agent: 'echo', task: 'x' }, { traceparent })).status).toBe(200)
+  const { events } = await line.store.read(0, { types: ['message.sent'] }, 100)
+  expect(events.map(({ event }) => (event as { trace: string | null }).trace)).toEqual([trace, null, null])
+})
+
 test('calls are read page by page, newest first, each once, without reading the log', async () => {
   const served = await serve()
   const { post, get, line } = served

@@ -102,6 +102,46 @@ describe('the socket', () => {
     for (const { error } of errors) expect(['bad_input', 'session_unknown']).toContain(error?.code)
   })
 
+  test('takes only so many frames before it has answered, and says so', async () => {
+    const { url, line } = await serve()
+    const gate = Promise.withResolvers<void>()
+    const session = line.store.session.bind(line.store)
+    line.store.session = async (id) => (await gate.promise, session(id))
+    const socket = await listen(url)
+    for (let n = 0; n < 20; n += 1)
+      socket.say({ type: 'subscribe', sessionIds: ['ses_0123456789abcdefghijklmno'] })
+    await until(() => socket.frames.some(({ error }) => error?.code === 'bad_input'))
+    gate.resolve()
+    await socket.close()
+  })
+
+  test('frames count as requests of their client', async () => {
+    const { url } = await serve({ limits: { requestsPerMinute: 4 } })
+    const socket = await listen(url)
+    for (let n = 0; n < 5; n += 1) socket.say({ type: 'subscribe' })
+    await until(() => socket.frames.some(({ type }) => type === 'error'))
+    expect(socket.frames.find(({ type }) => type === 'error')?.error).toMatchObject({ code: 'rate_limited' })
+    await socket.close()
+  })
+
+  test('a place that somebody has left is free again', async () => {
+    const { url } = await serve({ limits: { listenersMax: 1 } })
+    const first = await listen(url)
+    await until(() => first.frames.length === 1)
+    const second = await listen(url)
+    expect([(await second.closed).code, second.frames]).toMatchObject([
+      1013,
+      [{ type: 'error', error: { code: 'rate_limited' } }],
+    ])
+    await first.close()
+    // The server may notice a moment later than its client that it has left.
+    await until(async () => {
+      const third = await listen(url)
+      await until(() => third.frames.length === 1)
+      return third.frames[0]?.type === 'subscribed'
+    })
+  })
+
   test('closes with 1009 on a frame that is too large', async () => {
     const { url } = await serve()
     const socket = await listen(url)

@@ -1,7 +1,10 @@
 /** Requests that are too many, too large or broken, and what every answer carries. */
-import { describe, expect, test } from 'vitest'
+import { once } from 'node:events'
+import { Agent, request } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { mintSessionToken } from '../../src/server/identity.ts'
-import { listen, serve } from '../kits/http.ts'
+import { listen, serve, until } from '../kits/http.ts'
 import { readRefusal, talkTo } from '../kits/refused.ts'
 
 describe('limits', () => {
@@ -69,6 +72,34 @@ describe('limits', () => {
     expect(await countAnswers(ask().repeat(63) + ask('connection: close\r\n'))).toBe(64)
     expect(await countAnswers(ask().repeat(1000))).toBeLessThanOrEqual(64)
     expect((await get('/health')).status).toBe(200)
+  })
+
+  test('a connection that reads its answers has as many requests as it likes, one after the other', async () => {
+    const { url } = await serve()
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    onTestFinished(() => agent.destroy())
+    const ask = (): Promise<[number | undefined, boolean]> =>
+      new Promise((resolve, reject) => {
+        const asked = request(`${url}/health`, { agent }, (response) => {
+          response.resume()
+          response.on('end', () => resolve([response.statusCode, asked.reusedSocket]))
+        })
+        asked.on('error', reject).end()
+      })
+    expect(await ask()).toEqual([200, false])
+    for (let n = 0; n < 100; n += 1) expect(await ask()).toEqual([200, true])
+  })
+
+  test('one connection more than allowed is closed, and those that are there go on', async () => {
+    const { server, get } = await serve({ limits: { connectionsMax: 2 } })
+    const sockets = [1, 2, 3].map(() => connect(server.port, '127.0.0.1'))
+    onTestFinished(() => sockets.forEach((socket) => socket.destroy()))
+    for (const socket of sockets) socket.on('error', () => undefined)
+    const [first, second, third] = sockets
+    await once(third as Socket, 'close')
+    expect([first?.destroyed, second?.destroyed]).toEqual([false, false])
+    second?.destroy()
+    await until(async () => (await get('/health').catch(() => null))?.status === 200)
   })
 
   test('every answer has the headers that keep it in its place', async () => {

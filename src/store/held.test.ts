@@ -1,0 +1,109 @@
+/** R7: what turns hold for what they began, in tokens and in money. */
+import { expect, test } from 'vitest'
+import {
+  append,
+  callEnded,
+  cancelled,
+  created,
+  ended,
+  grantOf,
+  mailed,
+  opened,
+  running,
+  said,
+  started,
+} from '../../test/kits/store.ts'
+import type { EventOf } from '../model/event.ts'
+import type { TurnId } from '../model/id.ts'
+import { viewsEqual } from './rebuild.ts'
+import { sqliteStore, type SqliteStore } from './sqlite.ts'
+
+const memory = (): SqliteStore => sqliteStore({ directory: ':memory:', now: () => 1000 })
+
+const call = (from: string, name: string, max: number): EventOf<'call.opened'> => {
+  const event = opened({
+    from: `ses_${from}`,
+    in: `turn_${from}`,
+    call: `call_${name}`,
+    to: `ses_${name}`,
+    tokens: max,
+  })
+  return { ...event, grant: { ...event.grant, nanoUsdMax: max * 10 } }
+}
+const called = (from: string, name: string, max: number) =>
+  [
+    created(`ses_${name}`, 'ephemeral'),
+    call(from, name, max),
+    started(`ses_${name}`, `turn_${name}`),
+  ] as const
+const spent = (name: string, tokens: number): EventOf<'turn.ended'> => ({
+  ...ended(`ses_${name}`, `turn_${name}`, tokens),
+  spent: { nanoUsd: tokens * 10, plan: 0, unpriced: 0 },
+})
+const below = async (store: SqliteStore, turn: TurnId) => {
+  const row = await store.turn(turn)
+  return [row?.tokensBelow, row?.nanoUsdBelow]
+}
+const both = (tokens: number): number[] => [tokens, tokens * 10]
+
+test('R7: a call holds what it may use until its turn has stopped; then what it and those below used stays', async () => {
+  const store = memory()
+  await append(store, ...running('a'), ...called('a', 'b', 100))
+  await append(store, ...called('b', 'c', 40))
+  expect([await below(store, 'turn_a'), await below(store, 'turn_b')]).toEqual([both(100), both(40)])
+  await append(store, callEnded('ses_b', 'turn_b', 'call_c', 'ses_c', 'timed_out'))
+  await append(store, cancelled('ses_c', 'turn_c', 'timed_out'))
+  expect(await below(store, 'turn_b')).toEqual(both(40))
+  await append(store, spent('c', 12))
+  expect([await below(store, 'turn_a'), await below(store, 'turn_b')]).toEqual([both(100), both(12)])
+  await append(store, spent('b', 30), callEnded('ses_a', 'turn_a', 'call_b', 'ses_b'))
+  expect(await below(store, 'turn_a')).toEqual(both(42))
+  expect(viewsEqual(store.db)).toEqual({ equal: true, difference: null })
+})
+
+test('R7: a caller that ended before its callee passes the correction on to its own caller', async () => {
+  const store = memory()
+  await append(store, ...running('a'), ...called('a', 'b', 100), ...called('b', 'c', 40))
+  await append(
+    store,
+    callEnded('ses_b', 'turn_b', 'call_c', 'ses_c', 'cancelled'),
+    cancelled('ses_c', 'turn_c'),
+    spent('b', 10),
+    callEnded('ses_a', 'turn_a', 'call_b', 'ses_b'),
+  )
+  expect(await below(store, 'turn_a')).toEqual(both(50))
+  await append(store, spent('c', 1))
+  expect(await below(store, 'turn_a')).toEqual(both(11))
+  expect(viewsEqual(store.db)).toEqual({ equal: true, difference: null })
+})
+
+test('R7: a call that never started gives back all at once', async () => {
+  const store = memory()
+  await append(store, ...running('a'), created('ses_b'), call('a', 'b', 70))
+  expect(await below(store, 'turn_a')).toEqual(both(70))
+  await append(store, callEnded('ses_a', 'turn_a', 'call_b', 'ses_b', 'cancelled'))
+  expect(await below(store, 'turn_a')).toEqual(both(0))
+})
+
+test('R7: what a message may use is taken from its sender for good', async () => {
+  const store = memory()
+  await append(store, ...running('a'), created('ses_b'))
+  const grant = grantOf('b', { tokensMax: 30, nanoUsdMax: 300 })
+  await append(store, mailed('ses_a', 'ses_b', 'msg_1', { senderTurn: 'turn_a', grant }))
+  expect(await below(store, 'turn_a')).toEqual(both(30))
+})
+
+test('an answer has steps where its turn has used tools', async () => {
+  const store = memory()
+  await append(store, ...running('a'))
+  await append(store, ended('ses_a', 'turn_a', 1, said(1, 'q', 'a'), ['read']))
+  await append(store, ...running('b'))
+  await append(store, ended('ses_b', 'turn_b', 1, said(1, 'q', 'a')))
+  const rows = store.db.prepare('select session, role, has_steps from entries order by session, n').all()
+  expect(rows.map((row) => Object.values(row))).toEqual([
+    ['ses_a', 'user', 0],
+    ['ses_a', 'assistant', 1],
+    ['ses_b', 'user', 0],
+    ['ses_b', 'assistant', 0],
+  ])
+})
