@@ -141,3 +141,17 @@ test('a call with a budget takes its caller out of memory, so that what it holds
     undefined,
   ])
 })
+
+test('after a call with a budget in a flow, what that flow has made is read from the views by everybody in it', () => {
+  const live = new Live()
+  const apply = (...events: Event[]): void => live.apply({ seq: 10, at: 1, events })
+  const call = (from: string, to: string, tokens: number | null): Event => ({
+    ...opened({ from: `ses_${from}`, in: `turn_${from}`, call: `call_${to}`, to: `ses_${to}`, tokens }),
+    flow: 'flow_a',
+  })
+  apply(created('ses_a'), sent('ses_a', 'turn_a', { flow: 'flow_a' }), started('ses_a', 'turn_a'))
+  apply(created('ses_c', 'ephemeral'), call('a', 'c', null), started('ses_c', 'turn_c'))
+  expect(live.open('turn_a', 1)).toMatchObject({ descendants: 1, callsLastMinute: 1 })
+  apply(created('ses_d', 'ephemeral'), call('c', 'd', 10), started('ses_d', 'turn_d'))
+  expect(live.open('turn_a', 1)).toBeUndefined()
+})

@@ -1,4 +1,4 @@
-/** R7: what turns hold for what they began, in tokens and in money. */
+/** What the views keep: R7, what turns hold for what they began, in tokens and in money; answers and agents. */
 import { expect, test } from 'vitest'
 import {
   append,
@@ -11,10 +11,12 @@ import {
   opened,
   running,
   said,
+  sent,
   started,
 } from '../../test/kits/store.ts'
 import type { EventOf } from '../model/event.ts'
 import type { TurnId } from '../model/id.ts'
+import { indexedEntries } from './keyword-index.ts'
 import { viewsEqual } from './rebuild.ts'
 import { sqliteStore, type SqliteStore } from './sqlite.ts'
 
@@ -105,5 +107,35 @@ test('an answer has steps where its turn has used tools', async () => {
     ['ses_a', 'assistant', 1],
     ['ses_b', 'user', 0],
     ['ses_b', 'assistant', 0],
+  ])
+})
+
+test('a conversation that becomes long has its texts in the index of keywords', async () => {
+  const store = memory()
+  await append(store, created('ses_a'))
+  for (let n = 0; n < 140; n += 1) {
+    const turn = `turn_${n}` as const
+    await append(
+      store,
+      sent('ses_a', turn, { flow: `flow_${n}` }),
+      started('ses_a', turn),
+      ended('ses_a', turn, 1, said(2 * n + 1, 'a question', 'an answer')),
+    )
+  }
+  expect(indexedEntries(store.db, 'ses_a', 280)).toBeGreaterThan(0)
+  expect(viewsEqual(store.db)).toEqual({ equal: true, difference: null })
+})
+
+test('an agent that was deleted is listed as such', async () => {
+  const store = memory()
+  const definition = { title: 'helper', description: '', prompt: '', model: null, tools: [], driver: null }
+  await append(store, created('ses_a'))
+  for (const agent of ['agent-1', 'agent-2'])
+    await append(store, { type: 'agent.created', session: 'ses_a', turn: null, agent, definition })
+  await append(store, { type: 'agent.deleted', session: 'ses_a', turn: null, agent: 'agent-2' })
+  const listed = await store.lists.agentRows()
+  expect(listed.map((row) => [row.created.agent, row.deleted])).toEqual([
+    ['agent-1', false],
+    ['agent-2', true],
   ])
 })
