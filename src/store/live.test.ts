@@ -65,6 +65,72 @@ async function readBoth(live: Live, views: Tx, world: World): Promise<[unknown[]
 
 const now = 1_000_000
 
+test('what cannot be folded is refused at once, and not found out when it is in the log for good', async () => {
+  const store = memory()
+  await append(store, created('ses_a'), sent('ses_a', 'turn_a', { flow: 'flow_a' }))
+  await append(store, started('ses_a', 'turn_a'))
+  const again = append(store, created('ses_a'))
+  await expect(again).rejects.toThrow('could not be recorded')
+  const twice = append(store, sent('ses_a', 'turn_a', { flow: 'flow_a' }))
+  await expect(twice).rejects.toThrow('could not be recorded')
+  const unknown = append(store, started('ses_a', 'turn_none'), created('ses_a'))
+  await expect(unknown).rejects.toThrow('could not be recorded')
+  expect(viewsEqual(store.db)).toEqual({ equal: true, difference: null })
+})
+
+test('a call with a budget takes its caller out of memory, so that what it holds is read from the views', () => {
+  const live = new Live()
+  const apply = (...events: Event[]): void => live.apply({ seq: 10, at: 1, events })
+  apply(created('ses_a'), sent('ses_a', 'turn_a', { flow: 'flow_a' }), started('ses_a', 'turn_a'))
+  expect(live.turn('turn_a')).toBeDefined()
+  const call = opened({ from: 'ses_a', in: 'turn_a', call: 'call_b', to: 'ses_b', tokens: 10 })
+  apply({ ...call, flow: 'flow_a' }, created('ses_b', 'ephemeral'))
+  expect([live.turn('turn_a'), live.activation('turn_a'), live.open('turn_a', 1)]).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ])
+})
+
+test('a turn that holds something for others is in the views alone, whatever else of it is known', () => {
+  const live = new Live()
+  const apply = (...events: Event[]): void => live.apply({ seq: 10, at: 1, events })
+  apply(created('ses_a'), sent('ses_a', 'turn_a', { flow: 'flow_a' }), started('ses_a', 'turn_a'))
+  apply({
+    ...opened({ from: 'ses_a', in: 'turn_a', call: 'call_b', to: 'ses_b', tokens: 10 }),
+    flow: 'flow_a',
+  })
+  expect([live.hasTurn('turn_a'), live.hasSession('ses_a')]).toEqual([false, false])
+})
+
+test('a session that forked continues the numbers of another, so memory does not have it', () => {
+  const live = new Live()
+  const forked: Event = {
+    type: 'session.forked',
+    session: 'ses_b',
+    turn: null,
+    from: 'ses_a',
+    entries: 4,
+    back: 0,
+  }
+  live.apply({ seq: 10, at: 1, events: [created('ses_a'), created('ses_b'), forked] })
+  expect([live.countEntries('ses_a'), live.countEntries('ses_b')]).toEqual([0, undefined])
+})
+
+test('after a call with a budget in a flow, what that flow has made is read from the views by everybody in it', () => {
+  const live = new Live()
+  const apply = (...events: Event[]): void => live.apply({ seq: 10, at: 1, events })
+  const call = (from: string, to: string, tokens: number | null): Event => ({
+    ...opened({ from: `ses_${from}`, in: `turn_${from}`, call: `call_${to}`, to: `ses_${to}`, tokens }),
+    flow: 'flow_a',
+  })
+  apply(created('ses_a'), sent('ses_a', 'turn_a', { flow: 'flow_a' }), started('ses_a', 'turn_a'))
+  apply(created('ses_c', 'ephemeral'), call('a', 'c', null), started('ses_c', 'turn_c'))
+  expect(live.open('turn_a', 1)).toMatchObject({ descendants: 1, callsLastMinute: 1 })
+  apply(created('ses_d', 'ephemeral'), call('c', 'd', 10), started('ses_d', 'turn_d'))
+  expect(live.open('turn_a', 1)).toBeUndefined()
+})
+
 test('R10: a fact from memory is the fact of the views, whatever happened before', async () => {
   let known = 0
   await fc.assert(
@@ -113,45 +179,4 @@ test('R10: views that follow in batches are the fold of the log', async () => {
     }),
     { numRuns: 100 },
   )
-})
-
-test('what cannot be folded is refused at once, and not found out when it is in the log for good', async () => {
-  const store = memory()
-  await append(store, created('ses_a'), sent('ses_a', 'turn_a', { flow: 'flow_a' }))
-  await append(store, started('ses_a', 'turn_a'))
-  const again = append(store, created('ses_a'))
-  await expect(again).rejects.toThrow('could not be recorded')
-  const twice = append(store, sent('ses_a', 'turn_a', { flow: 'flow_a' }))
-  await expect(twice).rejects.toThrow('could not be recorded')
-  const unknown = append(store, started('ses_a', 'turn_none'), created('ses_a'))
-  await expect(unknown).rejects.toThrow('could not be recorded')
-  expect(viewsEqual(store.db)).toEqual({ equal: true, difference: null })
-})
-
-test('a call with a budget takes its caller out of memory, so that what it holds is read from the views', () => {
-  const live = new Live()
-  const apply = (...events: Event[]): void => live.apply({ seq: 10, at: 1, events })
-  apply(created('ses_a'), sent('ses_a', 'turn_a', { flow: 'flow_a' }), started('ses_a', 'turn_a'))
-  expect(live.turn('turn_a')).toBeDefined()
-  const call = opened({ from: 'ses_a', in: 'turn_a', call: 'call_b', to: 'ses_b', tokens: 10 })
-  apply({ ...call, flow: 'flow_a' }, created('ses_b', 'ephemeral'))
-  expect([live.turn('turn_a'), live.activation('turn_a'), live.open('turn_a', 1)]).toEqual([
-    undefined,
-    undefined,
-    undefined,
-  ])
-})
-
-test('after a call with a budget in a flow, what that flow has made is read from the views by everybody in it', () => {
-  const live = new Live()
-  const apply = (...events: Event[]): void => live.apply({ seq: 10, at: 1, events })
-  const call = (from: string, to: string, tokens: number | null): Event => ({
-    ...opened({ from: `ses_${from}`, in: `turn_${from}`, call: `call_${to}`, to: `ses_${to}`, tokens }),
-    flow: 'flow_a',
-  })
-  apply(created('ses_a'), sent('ses_a', 'turn_a', { flow: 'flow_a' }), started('ses_a', 'turn_a'))
-  apply(created('ses_c', 'ephemeral'), call('a', 'c', null), started('ses_c', 'turn_c'))
-  expect(live.open('turn_a', 1)).toMatchObject({ descendants: 1, callsLastMinute: 1 })
-  apply(created('ses_d', 'ephemeral'), call('c', 'd', 10), started('ses_d', 'turn_d'))
-  expect(live.open('turn_a', 1)).toBeUndefined()
 })
