@@ -29,6 +29,8 @@ test('a clock that goes back takes nothing away', () => {
   limit.take('a')
   now = 0
   expect(limit.take('a')).toBeNull()
+  now = -3_600_000
+  expect(limit.take('a')).toBeNull()
 })
 
 test('whoever comes, what is remembered stays bounded, and whoever used up theirs is forgotten last', () => {

@@ -52,6 +52,19 @@ describe('Host and Origin', () => {
     ).toMatch(/^HTTP\/1\.1 403 [\s\S]*"code":"not_allowed"/)
   })
 
+  test('who was turned away is in the log of the server, with the path and without its query', async () => {
+    const { url, logged } = await serve()
+    await askRaw(url, { path: '/health?token=x', headers: { host: 'evil.example' } })
+    await askRaw(url, { path: '/nothing' })
+    expect(logged.filter(({ level }) => level === 'warn')).toEqual([
+      {
+        level: 'warn',
+        message: 'a request was turned away',
+        fields: { method: 'GET', path: '/health', why: expect.stringContaining('evil.example') as string },
+      },
+    ])
+  })
+
   test('names that are allowed are answered too', async () => {
     const { url, server } = await serve({ allowedHosts: ['agents.example'] })
     for (const host of ['agents.example', `agents.example:${server.port}`])

@@ -113,10 +113,12 @@ describe('the token of a turn', () => {
     expect(readRefusal(await declined(url, '', headers))).toEqual([403, 'not_allowed'])
     await post(`/api/sessions/${boss}/cancel`)
     await until(async () => (await get(`/api/sessions/${boss}/state`)).body.isActive === false)
-    expect(readRefusal(await post('/api/calls', { agent: 'echo', task: 'later' }, headers))).toEqual([
-      409,
-      'call_ended',
-    ])
+    const later = [
+      await post('/api/calls', { agent: 'echo', task: 'later' }, headers),
+      await get('/api/agents', headers),
+      await get(`/api/sessions/${boss}`, headers),
+    ]
+    for (const answer of later) expect(readRefusal(answer)).toEqual([409, 'call_ended'])
   })
 })
 
