@@ -54,6 +54,14 @@ describe('limits', () => {
     ])
   })
 
+  test('a body that is too deep, or has too many values, is refused before anything is built of it', async () => {
+    const { post } = await serve()
+    const ask = async (input: string): Promise<unknown[]> =>
+      readRefusal(await post('/api/calls', `{"agent":"echo","task":"x","input":${input}}`))
+    expect(await ask(`${'['.repeat(200)}${']'.repeat(200)}`)).toEqual([400, 'bad_input'])
+    expect(await ask(`[${'1,'.repeat(300_000)}1]`)).toEqual([400, 'bad_input'])
+  })
+
   test('what is not HTTP, comes too slowly, or has too much in its headers is answered in the one shape', async () => {
     const { server } = await serve({ limits: { headersMsMax: 50 } })
     const talk = (text: string): Promise<string> => talkTo(server.port, text)
