@@ -139,3 +139,33 @@ test('an agent that was deleted is listed as such', async () => {
     ['agent-2', true],
   ])
 })
+
+test('a draft shows its last text and how often it was revised; sent, it is with the receiver that it names then', async () => {
+  const store = memory()
+  await append(store, created('ses_a'), created('ses_b'), created('ses_c'))
+  await append(store, mailed('ses_a', 'ses_b', 'question'))
+  const place = { session: 'ses_b', turn: null, message: 'd', inReplyTo: null, act: null } as const
+  const to = (session: `ses_${string}`) => ({ kind: 'session', session }) as const
+  const drafted: EventOf<'message.drafted'> = {
+    type: 'message.drafted',
+    ...place,
+    target: to('ses_a'),
+    source: 'agent',
+    text: 'one',
+  }
+  await append(store, drafted)
+  const how = { how: 'written', instructions: null, note: null } as const
+  for (const text of ['two', 'three'])
+    await append(store, { type: 'message.revised', ...place, target: to('ses_a'), text, ...how })
+  const { mail } = store.lists
+  expect((await mail.drafts('ses_b', null, 10)).messages).toMatchObject([
+    { id: 'd', status: 'draft', text: 'three', initial: 'one', revisions: 2 },
+  ])
+  await append(store, mailed('ses_b', 'ses_c', 'd', { text: 'three', inReplyTo: 'question' }))
+  expect((await mail.drafts('ses_b', null, 10)).messages).toEqual([])
+  const ids = (page: { messages: readonly { id: string }[] }) => page.messages.map(({ id }) => id)
+  const all = { replies: null, newest: false, limit: 100 }
+  const inbox = async (session: `ses_${string}`) => ids(await mail.inbox(session, all))
+  expect([await inbox('ses_a'), await inbox('ses_c')]).toEqual([[], ['d']])
+  expect(ids(await mail.thread('question', 0, 10))).toEqual(['question', 'd'])
+})

@@ -96,3 +96,14 @@ test('while the file beside the log begins again nobody commits, and those who w
   await next
   expect([queue.commits, asked.length]).toEqual([2, 2])
 })
+
+test('R2: what cannot be recorded fails its own work alone, and leaves no gap in the numbers', async () => {
+  const queue = queueIn()
+  await record(queue, 'ses_a')
+  const works = ['ses_b', 'ses_a', 'ses_c'].map((session) => record(queue, session as SessionId))
+  const settled = await Promise.allSettled(works)
+  expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+  expect([queue.durable, queue.outage.isOver()]).toEqual([3, true])
+  const rows = queue.writer.db.prepare('select seq from log order by seq').all()
+  expect(rows).toEqual([{ seq: 1 }, { seq: 2 }, { seq: 3 }])
+})
