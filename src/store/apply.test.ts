@@ -48,7 +48,7 @@ const below = async (store: SqliteStore, turn: TurnId) => {
 }
 const both = (tokens: number): number[] => [tokens, tokens * 10]
 
-test('R7: a call holds what it may use until its turn has stopped; then what it and those below used stays', async () => {
+test('R7: a call holds what it may use until its turn has stopped; what it and those below used stays', async () => {
   const store = memory()
   await append(store, ...running('a'), ...called('a', 'b', 100))
   await append(store, ...called('b', 'c', 40))
@@ -140,7 +140,7 @@ test('an agent that was deleted is listed as such', async () => {
   ])
 })
 
-test('a draft shows its last text and how often it was revised; sent, it is with the receiver that it names then', async () => {
+test('a draft shows its last text and its revisions; sent, it is with the receiver that it names then', async () => {
   const store = memory()
   await append(store, created('ses_a'), created('ses_b'), created('ses_c'))
   await append(store, mailed('ses_a', 'ses_b', 'question'))
