@@ -8,7 +8,7 @@ import type { CallRecord } from '../../wire/calls.ts'
 import type { Flow } from '../../wire/log.ts'
 import { mapGently } from '../kernel/gently.ts'
 import type { Runtime } from './runtime.ts'
-import { nameAsker, readFlowCalls, readRequestEnd, readRoot, summariseFlow, toRootTurn } from './flows.ts'
+import { nameAsker, readRequestEnd, readRoot, summariseFlow, toRootTurn } from './flows.ts'
 import { readRecord } from './record.ts'
 import { noAmount, readSpent, type Amount } from './spent.ts'
 import { lastOutcome } from './state.ts'
@@ -58,7 +58,7 @@ export async function readFlow(runtime: Runtime, id: string): Promise<Flow | nul
   const { row, event, at, isClient, session } = root
   const summary = await summariseFlow(runtime, { turn: row.id, seen: false })
   const spent = await readSpent(runtime.store, rows)
-  const end = await readRequestEnd(runtime, root, (await readFlowCalls(runtime, row.flow)).called)
+  const end = await readRequestEnd(runtime, root, rows)
   const task = readTask(event, isClient)
   return {
     flow: row.flow,

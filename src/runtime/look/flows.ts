@@ -2,7 +2,7 @@
 import { renderCost } from '../../model/money.ts'
 import type { OpeningMessage, Outcome } from '../../model/event.ts'
 import type { SessionRow, TurnRow } from '../../model/facts.ts'
-import type { FlowId, TurnId } from '../../model/id.ts'
+import type { TurnId } from '../../model/id.ts'
 import { opensTurn } from '../../model/opening.ts'
 import { explain } from '../../model/refusal.ts'
 import { isFailure, isLook, nameText, readRootEnd, readTask, type Made } from '../../model/request-name.ts'
@@ -32,74 +32,54 @@ export type Opened = {
 /** The request that a flow began with. */
 export async function readRoot(runtime: Runtime, turn: TurnId): Promise<Opened | null> {
   const row = await runtime.store.turn(turn)
-  const opened = row === null ? null : await runtime.store.event(row.openedSeq)
-  const session = row === null ? null : await runtime.store.session(row.session)
-  if (row === null || session === null || opened === null || !opensTurn(opened.event)) return null
+  return row === null ? null : readOpened(runtime, row)
+}
+
+async function readOpened(runtime: Runtime, row: TurnRow): Promise<Opened | null> {
+  const opened = await runtime.store.event(row.openedSeq)
+  const session = opened === null ? null : await runtime.store.session(row.session)
+  if (session === null || opened === null || !opensTurn(opened.event)) return null
   return { row, session, event: opened.event, at: opened.at, isClient: session.kind === 'external' }
 }
 
 export const toRootTurn = (flow: string): TurnId => `turn_${flow.slice(5)}`
 
-type Called = { row: TurnRow; agent: string; outcome: Outcome | null; output: string; error: string | null }
-
-/** Every call of a flow that was opened, with how it ended. */
-async function readCalled(runtime: Runtime, rows: readonly TurnRow[]): Promise<Called[]> {
-  return mapGently(
-    runtime,
-    rows.filter((row) => row.call !== null),
-    async (row) => {
-      const ended =
-        row.call?.pending === false && row.endedSeq !== null ? await runtime.store.event(row.endedSeq) : null
-      const end = ended?.event.type === 'call.ended' ? ended.event : null
-      return {
-        row,
-        agent: runtime.agents.get(row.grant.agent)?.title ?? row.grant.agent,
-        outcome: row.call?.outcome ?? null,
-        output: end?.output ?? '',
-        error: end?.errors[0] ?? null,
-      }
-    },
-  )
-}
-
-/** What a client's own turn called, and what it was refused, in order. */
-export async function readMade(
+/** How it ended, of what a client's own turn called or was refused the last; only that is read. */
+async function readLastMade(
   runtime: Runtime,
-  { row, isClient }: Opened,
-  called: readonly Called[],
-): Promise<Made[]> {
-  if (!isClient) return []
-  const made = called.filter((call) => call.row.call?.callerTurn === row.id)
-  if (made.length > 0) return made
+  { row }: Opened,
+  rows: readonly TurnRow[],
+): Promise<(Made & { output: string }) | null> {
+  const last = rows.findLast(({ call }) => call?.callerTurn === row.id)
+  if (last?.call != null) {
+    const { pending, outcome } = last.call
+    const ended = pending || last.endedSeq === null ? null : await runtime.store.event(last.endedSeq)
+    const end = ended?.event.type === 'call.ended' ? ended.event : null
+    return { outcome, error: end?.errors[0] ?? null, output: end?.output ?? '' }
+  }
   const filter = { sessions: [row.session], types: ['call.refused' as const] }
-  const refused = await readAll(runtime.store, row.openedSeq - 1, filter, row.endedSeq ?? Infinity)
-  return refused.flatMap(({ event }) =>
-    event.type === 'call.refused' && event.turn === row.id
-      ? [{ outcome: 'refused' as const, error: explain(event.refusal) }]
-      : [],
-  )
+  const events = await readAll(runtime.store, row.openedSeq - 1, filter, row.endedSeq ?? Infinity)
+  const refused = events.findLast(({ event }) => event.turn === row.id)?.event
+  return refused?.type === 'call.refused'
+    ? { outcome: 'refused', error: explain(refused.refusal), output: '' }
+    : null
 }
 
-/** How it ended for the one who asked; null while it runs. */
+/** How it ended for the one who asked; null while it runs. `rows` are the turns of its flow. */
 export async function readRequestEnd(
   runtime: Runtime,
   root: Opened,
-  called: readonly Called[],
+  rows: readonly TurnRow[],
 ): Promise<(Made & { outcome: Outcome; at: number; output: string }) | null> {
   const stored = root.row.endedSeq === null ? null : await runtime.store.event(root.row.endedSeq)
   const end = stored?.event.type === 'turn.ended' ? stored.event : null
   if (stored === null || end === null) return null
-  const last = called.findLast((call) => call.row.call?.callerTurn === root.row.id)
+  const made = root.isClient ? await readLastMade(runtime, root, rows) : null
   return {
-    ...readRootEnd(end, root.isClient, await readMade(runtime, root, called)),
+    ...readRootEnd(end, root.isClient, made === null ? [] : [made]),
     at: stored.at,
-    output: root.isClient ? (last?.output ?? '') : end.output,
+    output: root.isClient ? (made?.output ?? '') : end.output,
   }
-}
-
-export const readFlowCalls = async (runtime: Runtime, flow: FlowId) => {
-  const rows = await runtime.store.turns({ flow }, turnsMax)
-  return { rows, called: await readCalled(runtime, rows) }
 }
 
 /** Who asked, in one word. */
@@ -157,16 +137,24 @@ export async function readLastWords(runtime: Runtime, { id, session, openedSeq }
   return ''
 }
 
+/** Whom a client's own turn called first. */
+function nameAsked({ agents }: Runtime, called: readonly TurnRow[], turn: TurnId): string {
+  const asked = called.find(({ call }) => call?.callerTurn === turn)?.grant.agent ?? ''
+  return agents.get(asked)?.title ?? asked
+}
+
 /** Null for what a client only looked up. */
 export async function summariseFlow(
   runtime: Runtime,
   { turn, seen }: Pick<RootRow, 'turn' | 'seen'>,
 ): Promise<FlowSummary | null> {
-  const root = await readRoot(runtime, turn)
+  const rows = await runtime.store.turns({ flow: `flow_${turn.slice(5)}` }, turnsMax)
+  const first = rows.find(({ id }) => id === turn)
+  const root = first === undefined ? null : await readOpened(runtime, first)
   if (root === null || isLook(root.event, root.isClient)) return null
   const { row, session, event, at, isClient } = root
-  const { rows, called } = await readFlowCalls(runtime, row.flow)
-  const end = await readRequestEnd(runtime, root, called)
+  const called = rows.filter(({ call }) => call !== null)
+  const end = await readRequestEnd(runtime, root, rows)
   const { state, waitsFor } = await readState(runtime, row, rows)
   const live = rows.findLast((one) => one.state === 'running')
   const task = readTask(event, isClient)
@@ -176,9 +164,7 @@ export async function summariseFlow(
     turn: row.id,
     session: row.session,
     askedBy: nameAsker(runtime, root),
-    agent: isClient
-      ? (called.find((call) => call.row.call?.callerTurn === turn)?.agent ?? '')
-      : displayAgent(runtime, session),
+    agent: isClient ? nameAsked(runtime, called, turn) : displayAgent(runtime, session),
     title: nameText(task),
     task,
     cwd: session.cwd,
@@ -191,7 +177,7 @@ export async function summariseFlow(
         ? preview(end?.output ?? '', lastWordsPoints)
         : await readLastWords(runtime, live),
     calls: called.length,
-    failedCalls: called.filter((call) => isFailure(call.outcome)).length,
+    failedCalls: called.filter(({ call }) => isFailure(call?.outcome ?? null)).length,
     tokensUsed: spent.total.tokens,
     cost: renderCost(spent.total.spent),
     openedAt: at,
