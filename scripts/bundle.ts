@@ -4,6 +4,8 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { rolldown, type ChunkingContext, type OutputChunk } from 'rolldown'
 import { readyHelpFile, type ReadyHelp } from '../src/cli/ready-help.ts'
+import { readyToolsFile, type ReadyTools } from '../src/cli/ready-tools.ts'
+import { loadBuiltins } from './bundle-plugins.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const tokenizer = join(root, 'dist/adapters/tokens/o200k.js')
@@ -94,6 +96,7 @@ async function bundleProgram(): Promise<void> {
     platform: 'node',
     logLevel: 'warn',
     external: [tokenizer],
+    plugins: [loadBuiltins],
     checks: { pluginTimings: false, ineffectiveDynamicImport: false },
   })
   let placed: ReadonlyMap<string, string> | null = null
@@ -114,12 +117,25 @@ async function bundleProgram(): Promise<void> {
   const chunks = selectChunks(output)
   await writeFile(join(program, 'LICENSES.txt'), await collectLicenses(chunks))
   await writeHelp()
+  await writeTools()
   reportSize('dist/program', chunks)
+}
+
+const compiled = (name: string): string => pathToFileURL(join(root, 'dist', `${name}.js`)).href
+
+/** Described once, so that listing them makes no schemas. */
+async function writeTools(): Promise<void> {
+  const { ConfigFile } = (await import(compiled('config-keys'))) as typeof import('../src/config-keys.ts')
+  const { listClientTools } = (await import(
+    compiled('client-tools')
+  )) as typeof import('../src/client-tools.ts')
+  const { tools, subagent } = ConfigFile.parse({})
+  const ready: ReadyTools = { settings: { tools, subagent }, list: listClientTools({ tools, subagent }) }
+  await writeFile(join(program, readyToolsFile), JSON.stringify(ready))
 }
 
 /** Rendered once, so that asking for help loads no command. */
 async function writeHelp(): Promise<void> {
-  const compiled = (name: string): string => pathToFileURL(join(root, 'dist', `${name}.js`)).href
   const { commands } = (await import(compiled('cli/commands'))) as typeof import('../src/cli/commands.ts')
   const { renderHelp } = (await import(compiled('cli/help'))) as typeof import('../src/cli/help.ts')
   const { version } = (await import(compiled('version'))) as typeof import('../src/version.ts')

@@ -1,9 +1,9 @@
 /** Lines of input: asked for one at a time on a terminal, or read from a pipe as they come. */
-import { createInterface } from 'node:readline/promises'
 import { systemClock } from '../../runtime/kernel/system-clock.ts'
 import type { Input } from '../command.ts'
 import { renderControls, type Output } from '../show/terminal.ts'
 import { oneLine } from '../show/width.ts'
+import { loadReadline } from './load-readline.ts'
 import { startLiveTyping, startPlainTyping, type TypedLine, type Typing } from './typing.ts'
 
 export type Line = { text: string } | 'interrupted' | null
@@ -107,7 +107,7 @@ export async function askLine(
   { history = [], begun = '', onMore }: AskOptions = {},
 ): Promise<Line> {
   if (signal.aborted) return null
-  const reader = createInterface({
+  const reader = loadReadline().promises.createInterface({
     input,
     output: output.raw ?? (output as unknown as NodeJS.WritableStream),
     terminal: true,
@@ -147,7 +147,7 @@ export function readPipe(input: Input): Lines {
   let ended = false
   let handle: ((line: string) => boolean) | null = null
   let wake = (): void => undefined
-  const reader = createInterface({ input, terminal: false })
+  const reader = loadReadline().promises.createInterface({ input, terminal: false })
   reader.on('line', (line) => {
     if (kept.length === 0 && handle?.(line) === true) return
     kept.push(line)

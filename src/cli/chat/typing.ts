@@ -1,9 +1,8 @@
 /** What the user types while an agent works: shown below what is drawn, and handled line by line. */
-import { emitKeypressEvents } from 'node:readline'
-import { createInterface } from 'node:readline/promises'
 import type { Input } from '../command.ts'
 import { joinSegments, segment } from '../show/segment.ts'
 import { displayWidth, oneLine } from '../show/width.ts'
+import { loadReadline } from './load-readline.ts'
 
 /** The last line of what is drawn. */
 export type TypedLine = {
@@ -47,7 +46,7 @@ export function startLiveTyping(input: Input, { prompt, begun, handle, interrupt
     listeners.forEach((listener) => listener())
   }
   const resume = (): void => {
-    emitKeypressEvents(input)
+    loadReadline().emitKeypressEvents(input)
     input.setRawMode?.(true)
     input.on('keypress', onKey)
     input.resume()
@@ -75,7 +74,7 @@ export function startLiveTyping(input: Input, { prompt, begun, handle, interrupt
 
 /** Where nothing is drawn in place, the terminal shows and keeps what is typed until Enter. */
 export function startPlainTyping(input: Input, handle: Handle): Typing {
-  const open = () => createInterface({ input, terminal: false }).on('line', handle)
+  const open = () => loadReadline().promises.createInterface({ input, terminal: false }).on('line', handle)
   let reader: ReturnType<typeof open> | null = open()
   const pause = (): void => {
     reader?.close()

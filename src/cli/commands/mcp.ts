@@ -4,6 +4,7 @@ import { version } from '../../version.ts'
 import { printError, type Command, type CommandInput } from '../command.ts'
 import { findLasting, reachLasting } from '../reach/lasting-server.ts'
 import { findPlace } from '../reach/place.ts'
+import { findReadyTools } from '../ready-tools.ts'
 
 export const mcp: Command = {
   name: 'mcp',
@@ -42,9 +43,9 @@ Its output goes to serve.log in the data directory. The tools are listed at once
 
 /** As the server that this would start lists them. */
 async function listTools(input: CommandInput): Promise<readonly object[]> {
-  const [{ listClientTools }, { config }] = await Promise.all([
-    import('../../client-tools.ts'),
-    findPlace(input, { userOnly: true }),
-  ])
+  const { config } = await findPlace(input, { userOnly: true })
+  const ready = findReadyTools(config, import.meta.dirname)
+  if (ready !== null) return ready
+  const { listClientTools } = await import('../../client-tools.ts')
   return listClientTools(config)
 }

@@ -3,18 +3,19 @@
  * call may take as long as its deadline allows.
  */
 import type { IncomingMessage } from 'node:http'
-import { request as httpsRequest } from 'node:https'
 import { Readable } from 'node:stream'
 import type { Fetch } from '../../client/request.ts'
 
-// As in runtime/kernel/node-http.ts: imported as a module it would load undici at every start.
-const { request: httpRequest } = process.getBuiltinModule('node:http')
+/** Most commands ask nobody, and TLS takes longer to load than they take. As a module it would load undici, too. */
+const findRequest = ({ protocol }: URL): typeof import('node:http').request =>
+  protocol === 'https:'
+    ? process.getBuiltinModule('node:https').request
+    : process.getBuiltinModule('node:http').request
 
 export const patientFetch: Fetch = (url, { method = 'GET', headers, body, signal }) =>
   new Promise((resolve, reject) => {
     const target = new URL(url)
-    const open = target.protocol === 'https:' ? httpsRequest : httpRequest
-    const request = open(
+    const request = findRequest(target)(
       target,
       { method, headers: headers as Record<string, string>, ...(signal == null ? {} : { signal }) },
       (message) => resolve(readAnswer(message)),
