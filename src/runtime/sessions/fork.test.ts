@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import { as, letter, mailWorld, user, type MailWorld } from '../../../test/kits/mail.ts'
 import type { SessionId } from '../../model/id.ts'
 import { rebuild, viewsEqual } from '../../store/rebuild.ts'
+import { forkSession } from './fork.ts'
 
 const texts = async (w: MailWorld, session: SessionId): Promise<string[]> =>
   (await w.ok(w.exchange.history(session, null, 100))).messages.map((entry) => entry.text)
@@ -154,4 +155,37 @@ test('a draft for a fork is sent to one that is made when it is sent', async () 
   })
   await w.rested(made)
   expect(await texts(w, made)).toContain('meanwhile')
+})
+
+test('a key that forked one session does not fork another', async () => {
+  const w = await mailWorld()
+  const [a, b] = [await w.open('coder'), await w.open('coder')]
+  const fork = (from: SessionId) => w.exchange.mail.fork(user, { from, back: null, messageId: null }, 'same')
+  await w.ok(fork(a))
+  expect(await fork(b)).toMatchObject({ code: 'bad_input', field: 'Idempotency-Key' })
+})
+
+test('a turn forks only sessions of agents that it may call, and the fork is of its flow', async () => {
+  const w = await mailWorld({
+    agents: {
+      boss: { mayCall: ['coder'], script: async (turn) => (await w.clock.sleep(5000, turn.signal), 'ok') },
+      coder: {},
+      other: {},
+    },
+  })
+  const [a, b] = [await w.open('coder'), await w.open('other')]
+  const sent = await w.ask('boss', 'go').accepted
+  await w.rest()
+  const [running] = w.node.runtime.running.values()
+  if (running === undefined || !('flow' in sent)) throw new Error('nothing runs')
+  const fork = (from: SessionId) =>
+    forkSession(
+      w.node.runtime,
+      { kind: 'turn', running },
+      { from, back: null, messageId: null, parent: null, id: null },
+    )
+  expect(await fork(b)).toMatchObject({ code: 'not_allowed' })
+  const made = await fork(a)
+  const created = (await w.events('session.created')).at(-1)?.event
+  expect(created).toMatchObject({ session: 'id' in made ? made.id : '', agent: 'coder', flow: sent.flow })
 })
