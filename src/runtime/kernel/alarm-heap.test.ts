@@ -2,7 +2,16 @@
 import { expect, test } from 'vitest'
 import { virtualClock } from '../../../test/kits/world.ts'
 import { createAlarm } from './alarm.ts'
-import { forgetPast, keepTime, msLeft, renewTime, stillRuns, type KeptTime } from './kept-time.ts'
+import {
+  deadlineNow,
+  forgetPast,
+  keepTime,
+  msLeft,
+  overHere,
+  renewTime,
+  stillRuns,
+  type KeptTime,
+} from './kept-time.ts'
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
@@ -20,6 +29,20 @@ test('moments ring in their order, whatever the order in which they were set', a
   for (const ms of moments) alarm.after(ms, () => rung.push(ms))
   await ringAll(clock)
   expect(rung).toEqual(moments.toSorted((a, b) => a - b))
+})
+
+test('each rings at its own moment, also one that is set later than a later one, and none after a stop', async () => {
+  const clock = virtualClock(0)
+  const alarm = createAlarm(clock)
+  const rung: [number, number][] = []
+  const moments = [9, 4, 1, 7, 2, 8, 3, 6, 5]
+  for (const ms of moments) alarm.after(ms, () => rung.push([ms, clock.elapsed()]))
+  await ringAll(clock)
+  expect(rung).toEqual(moments.toSorted((a, b) => a - b).map((ms) => [ms, ms]))
+  alarm.after(10, () => rung.push([10, clock.elapsed()]))
+  alarm.stop()
+  await ringAll(clock)
+  expect(rung).toHaveLength(moments.length)
 })
 
 test('a cancelled alarm never rings, also among a thousand of which most are cancelled', async () => {
@@ -58,4 +81,27 @@ test('a limit that is kept stays as it is when it is taken over again after the 
   expect([stillRuns(keeper, 'call_a'), stillRuns(keeper, 'call_b')]).toEqual([true, false])
   forgetPast(keeper, -7001)
   expect(kept.size).toBe(0)
+})
+
+test('what is over although the wall clock was set back is found; what the wall clock ends too is not', () => {
+  const clock = virtualClock(1_000_000)
+  const keeper = { clock, kept: new Map() as KeptTime }
+  keepTime(keeper, 'call_a', clock.now() + 5000)
+  keepTime(keeper, 'call_b', clock.now() + 9000)
+  void clock.sleep(5000)
+  clock.tick()
+  expect(overHere(keeper)).toEqual([])
+  clock.jump(-3_600_000)
+  expect(overHere(keeper)).toEqual(['call_a'])
+})
+
+test('a deadline is read as if the clock had not been set, but for the difference of two looks', () => {
+  const clock = virtualClock(1_000_000)
+  const keeper = { clock, kept: new Map() as KeptTime }
+  keepTime(keeper, 'call_a', 1_005_000)
+  clock.jump(19)
+  expect(deadlineNow(keeper, 'call_a', 1_005_000)).toBe(1_005_000)
+  clock.jump(3_600_000 - 19)
+  expect(deadlineNow(keeper, 'call_a', 1_005_000)).toBe(4_605_000)
+  expect(deadlineNow(keeper, 'call_b', 1_005_000)).toBe(1_005_000)
 })
