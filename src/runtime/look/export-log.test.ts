@@ -72,6 +72,8 @@ test('a flow is exported with the conversations that it was shown, and replays w
   expect(here).toMatchObject({ equal: true, difference: null })
   const { header, text } = await exported(w, flow)
   expect(text).not.toContain('unrelated words')
+  const created = (await w.events('session.created')).map(({ event }) => event)
+  for (const { session, agent } of created) expect(text.includes(session)).toBe(agent !== 'other')
   expect(header).toMatchObject({
     tieline: 'log',
     format: 2,
