@@ -45,7 +45,7 @@ test('what waits is written with what is given, in this order', async () => {
   expect([log, running.buffer]).toEqual([['one', 'two'], []])
 })
 
-test('R3: for a turn that was told to stop nothing is begun, and for one that another has nothing is written', async () => {
+test('R3, R6: nothing is written for a turn that was told to stop, or that another has', async () => {
   for (const [facts, fault] of [
     [{ stopping: 'cancelled' }, Stopped],
     [{ epoch: 3 }, Fenced],

@@ -48,7 +48,7 @@ test('K1: a message is announced once, and the record has it before anybody is t
   expect(await tell('used')).toBeNull()
 })
 
-test('K3: a reply starts a session that rests, which is recorded; after six in an hour it waits for the next prompt', async () => {
+test('K3: a reply starts a session that rests, on record; after six in an hour it waits', async () => {
   const { w, client, reply, tell } = await withClient()
   const woken: boolean[] = []
   for (let n = 0; n < 6; n += 1) {

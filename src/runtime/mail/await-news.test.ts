@@ -103,7 +103,7 @@ test('that a program was opened or closed is recorded once, and a closed one wai
   expect(runtime.presence.has(client)).toBe(false)
 })
 
-test('a wait for mail ends when some comes or is there, and not with mail of others or a turn that begins', async () => {
+test('a wait for mail ends when some comes or is there, and not with that of others', async () => {
   const { w, runtime, client, write } = await opened()
   const [coder, other] = [await w.open('coder'), await w.open('external')]
   const { signal } = new AbortController()

@@ -36,7 +36,7 @@ async function holding(options: { maxTokens?: number; timeoutMs?: number } = {})
   return { w, running, expand, inputs }
 }
 
-test('R7: it has half of what its sender has left, no tools, one answer, and no more time than its sender', async () => {
+test("R7: it has half of what its sender has left, no tools, one answer, and its sender's time", async () => {
   const { w, running, expand, inputs } = await holding({ maxTokens: 1001, timeoutMs: 30_000 })
   running.tokensUsed = 100
   expect(await expand()).toEqual({ text: 'written out', note: null })
@@ -60,12 +60,12 @@ test('M5: the same act again finds what it has begun', async () => {
   expect(await inputs()).toHaveLength(1)
 })
 
-test('it is told what the turn was asked and has done: of this turn, the newest, and what is not recorded yet', async () => {
+test('it is told what this turn was asked and has done, the newest, also what is not recorded yet', async () => {
   const step = (turn: string, output: string) =>
     ({ type: 'step.ended', turn, kind: 'tool', name: 'look', input: {}, output }) as unknown as Event
   const recorded = [
-    step('turn_0', 'of an earlier turn'),
     step('turn_1', 'old '.repeat(700)),
+    step('turn_0', 'of an earlier turn'),
     step('turn_1', 'new'),
   ]
   const runtime = {

@@ -64,7 +64,7 @@ test('R4: what is queued ends when its time has passed, although the wall clock 
   ])
 })
 
-test('M5: one id is one message: the same again is told so, and another session, sender or text is refused', async () => {
+test('M5: one id is one message: another session, sender or text is refused', async () => {
   const w = await slowWorld()
   const [a, b, one, other] = [
     await session(w, 'slow'),

@@ -48,7 +48,7 @@ test('a cancel of all ends what runs and what is queued, and none of it begins',
   expect(await w.events('turn.started')).toHaveLength(1)
 })
 
-test('the main session of an agent is put away and comes back; one that a call made is not there to delete', async () => {
+test('the main session of an agent is only put away; one that a call made is not there to delete', async () => {
   const w = await world({
     agents: {
       boss: {
@@ -101,7 +101,7 @@ test('R1: what got work or mail since somebody looked is not put away', async ()
   expect((await w.events('session.archived')).map(({ event }) => event.session)).toEqual([rests])
 })
 
-test('an id gives the session that has it, and no other agent one of the same id; unknown agents have none', async () => {
+test('an id gives the session that has it, and no other; unknown agents have no session', async () => {
   const w = await world({ agents: { a: {}, b: {} } })
   const make = (agent: string, id: string | null, cwd = tmpdir()) =>
     createSession(w.node.runtime, { agent, cwd }, { kind: 'user' }, id)

@@ -4,7 +4,7 @@ import type { Usage } from '../../model/event.ts'
 import type { Steps } from '../kernel/ports.ts'
 import type { EstimateUsage } from './estimate-usage.ts'
 import type { ModelRequest } from './loop.ts'
-import { limitByMoney, withWarning } from './money-room.ts'
+import { limitByMoney, roomFor, withWarning } from './money-room.ts'
 
 const never = new AbortController().signal
 const withMoney = (max: number, left: number): Steps => ({
@@ -43,4 +43,10 @@ test('R7: a request that alone costs more than is left is not made', async () =>
   await expect(limitByMoney(withMoney(1_000_000, 90_000), request(), estimate, never)).rejects.toThrow(
     '$0.000090 is left of the budget, and the next request alone costs $0.00010',
   )
+})
+
+test('R7: what a request reads is taken from the tokens that are left', async () => {
+  expect(await roomFor(150, request(), estimate, never)).toBe(50)
+  expect(await roomFor(101, request(), estimate, never)).toBe(1)
+  await expect(roomFor(100, request(), estimate, never)).rejects.toThrow('100 tokens are left of the budget')
 })
