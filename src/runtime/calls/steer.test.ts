@@ -82,10 +82,17 @@ test('a word that comes after the last round is given before the turn ends, and 
   await w.until(run)
   expect(heard.flatMap(({ words }) => words)).toEqual(['late'])
   expect(running.steering.isClosed).toBe(true)
-  runtime.running.set(toTurnId(call), running)
-  expect(await steerCall(runtime, call, 'too late', null, null)).toMatchObject({ code: 'call_ended' })
-  runtime.running.delete(toTurnId(call))
   expect(await w.events('call.steered')).toHaveLength(1)
+})
+
+test('a turn that is about to end takes no word', async () => {
+  const { w, run, call } = await called([])
+  const running = w.node.runtime.running.get(toTurnId(call))
+  if (running === undefined) throw new Error('it does not run')
+  running.steering.isClosed = true
+  expect(await steerCall(w.node.runtime, call, 'too late', null, null)).toMatchObject({ code: 'call_ended' })
+  await w.until(run)
+  expect(await w.events('call.steered')).toEqual([])
 })
 
 test('a word that is tried again is said once; one that is too long is not said', async () => {

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { world, type World } from '../../../test/kits/world.ts'
 import type { Tool } from '../kernel/ports.ts'
-import { answerQuestion } from './question.ts'
+import { answerQuestion, askPerson } from './question.ts'
 
 const tool = (name: string): Tool => ({
   name,
@@ -104,4 +104,21 @@ test('an answer that comes at the moment of the deadline counts', async () => {
   }
   expect((await w.until(run)).output).toBe('["done"]')
   expect((await w.events('question.answered')).map(({ event }) => event.by)).toEqual(['user'])
+})
+
+test('whoever asks a person in the name of a turn hears at once that the turn was stopped', async () => {
+  const w = await asking(['danger'], false)
+  void w.ask('a', 'go')
+  await w.rest()
+  const [running] = w.node.runtime.running.values()
+  if (running === undefined) throw new Error('nothing runs')
+  let said: unknown = null
+  const asked = askPerson(w.node.runtime, running, 'other', {}, 'key')
+  void asked.catch((reason: unknown) => (said = reason))
+  await w.rest()
+  expect(said).toBeNull()
+  const stopped = new Error('stopped')
+  running.abort.abort(stopped)
+  await w.rest()
+  expect(said).toBe(stopped)
 })
