@@ -64,3 +64,26 @@ test('R7: what its caller has paid itself is not there for a call', async () => 
   expect(granted.length + refused.length).toBe(1)
   for (const max of granted) expect(max).toBeLessThanOrEqual(10 * cent)
 })
+
+test('each call takes a place in the line of its flow while it is decided, and gives it back', async () => {
+  const w = await world({
+    agents: {
+      boss: {
+        script: async (turn) => {
+          for (const agent_name of ['coder', 'nobody'])
+            await turn.tool('sub_agent', { agent_name, task: 'x' })
+          return 'ok'
+        },
+      },
+      coder: {},
+    },
+  })
+  const line: string[] = []
+  const opening = {
+    enter: async (owner: string) => void line.push(`enters ${owner}`),
+    leave: (owner: string) => void line.push(`leaves ${owner}`),
+  }
+  Object.assign(w.node.runtime, { opening })
+  const { flow } = await w.run('boss', 'go')
+  expect(line).toEqual([`enters ${flow}`, `leaves ${flow}`, `enters ${flow}`, `leaves ${flow}`])
+})
