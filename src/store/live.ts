@@ -8,6 +8,7 @@ import type { Event, EventOf, EventType } from '../model/event.ts'
 import type { Activation, OpenFacts, SessionFacts, SessionRow, TurnFacts, TurnRow } from '../model/facts.ts'
 import { toTurnId, type FlowId, type Millis, type SessionId, type TurnId } from '../model/id.ts'
 import { nothingSpent } from '../model/money.ts'
+import { PassingMap } from '../model/passing-map.ts'
 import type { Transaction } from './apply.ts'
 import { isFree, isPlain } from './covered.ts'
 import { dropOldest } from './drop-oldest.ts'
@@ -24,9 +25,9 @@ const sessionsMax = 4096
 const minuteMs = 60_000
 
 export class Live {
-  readonly #turns = new Map<TurnId, Turn>()
+  readonly #turns = new PassingMap<TurnId, Turn>()
   readonly #sessions = new Map<SessionId, Session>()
-  readonly #flows = new Map<FlowId, Flow>()
+  readonly #flows = new PassingMap<FlowId, Flow>()
   readonly #leases = new Map<string, Millis>()
 
   /** Undefined, here as below: it is not known, so the views are asked. */
@@ -296,5 +297,4 @@ const untouched = {
   nanoUsdBelow: 0,
 }
 
-/** A turn goes on while somebody keeps the facts about it. */
-const copyTurn = (turn: Turn): TurnRow => ({ ...turn })
+const copyTurn = (turn: Turn): TurnRow => ({ ...turn }) // It goes on while somebody keeps the facts about it.

@@ -2,6 +2,8 @@
  * Lets an owner have only a few works under way, so that one with a thousand does not keep the others waiting: what
  * comes in between is behind a few of them, and not behind all.
  */
+import { PassingMap } from '../../model/passing-map.ts'
+
 export type FewAtOnce = {
   /** Settles when the owner may begin one more; whoever was let in leaves when it is done. */
   enter(owner: string): Promise<void>
@@ -11,7 +13,7 @@ export type FewAtOnce = {
 type Line = { inside: number; waiting: (() => void)[] }
 
 export function fewAtOnce(max: number): FewAtOnce {
-  const lines = new Map<string, Line>()
+  const lines = new PassingMap<string, Line>()
   return {
     async enter(owner) {
       const line = lines.get(owner) ?? { inside: 0, waiting: [] }

@@ -4,6 +4,7 @@
  * else run before the last of them.
  */
 import { afterRound } from './next-round.ts'
+import { PassingMap } from '../../model/passing-map.ts'
 
 export type FewEachRound = {
   /** Null where the owner may begin at once; otherwise settles in the round in which it may. */
@@ -13,7 +14,7 @@ export type FewEachRound = {
 type Line = { begun: number; waiting: (() => void)[] }
 
 export function fewEachRound(max: number): FewEachRound {
-  const lines = new Map<string, Line>()
+  const lines = new PassingMap<string, Line>()
   let isArmed = false
   const nextOnes = (): void => {
     isArmed = false

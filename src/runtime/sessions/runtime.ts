@@ -5,6 +5,7 @@ import type { Runtime as Below } from '../calls/runtime.ts'
 import { createAlarm } from '../kernel/alarm.ts'
 import { fewAtOnce } from '../kernel/few-at-once.ts'
 import { fewEachRound } from '../kernel/few-each-round.ts'
+import { PassingMap } from '../../model/passing-map.ts'
 import { createDaySpending } from '../kernel/day-spending.ts'
 import { createDrain } from '../kernel/drain.ts'
 import type { Driver } from '../kernel/ports.ts'
@@ -63,14 +64,14 @@ export function createRuntime(ports: RuntimePorts, rooms: HigherRooms): Runtime 
     node: `node_${ports.ids.next()}`,
     alarm: createAlarm(ports.clock, true, ports.report),
     spending: createDaySpending(),
-    kept: new Map(),
-    running: new Map(),
-    callWaiters: new Map(),
-    turnWaiters: new Map(),
+    kept: new PassingMap(),
+    running: new PassingMap(),
+    callWaiters: new PassingMap(),
+    turnWaiters: new PassingMap(),
     deltaListeners: new Set(),
     claiming: new Map(),
     queued: new Set(),
-    starting: new Map(),
+    starting: new PassingMap(),
     steeredEarly: new Set(),
     atStop: new Set(),
     clients: new Map(),
