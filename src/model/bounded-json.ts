@@ -73,6 +73,9 @@ export const notJson = (field: string, text: string): Refusal => {
   }
 }
 
+/** Of each level; one for all scans, since making it takes longer than most of them. */
+const counts = new Uint32Array(ownLimits.depthMax + 1)
+
 /** Null where the text stays within the limits. Text that is no JSON may pass: the parser says so. */
 export function findExcess(
   text: string,
@@ -80,7 +83,8 @@ export function findExcess(
   { depthMax, valuesMax, fieldsMax }: Omit<JsonLimits, 'bytesMax'>,
 ): Refusal | null {
   let depth = 0
-  const fields = new Uint32Array(depthMax + 1)
+  const fields = depthMax < counts.length ? counts : new Uint32Array(depthMax + 1)
+  fields[0] = 0
   // Each bracket opens at most one value that no comma precedes: this never counts too few.
   let values = 1
   let key: [number, number] | null = null

@@ -94,8 +94,8 @@ export const readClient = (raw: RawArray | undefined): ClientFacts => ({
 
 /** Throws NeedsKeys for what is missing. */
 export function need({ held }: Pick<Reading, 'held'>, keys: readonly Key[]): void {
-  if (held === null || keys.every((key) => held.has(key))) return
-  throw new NeedsKeys(keys.filter((key) => !held.has(key)))
+  if (held === null) return
+  for (const key of keys) if (!held.has(key)) throw new NeedsKeys(keys.filter((one) => !held.has(one)))
 }
 
 /** The newest notices that no turn was given, oldest first; null where there are none. */

@@ -43,10 +43,15 @@ export class WorkQueue<Work extends { keys: readonly Key[]; urgent?: boolean }> 
   /** The next that may run in this round. */
   take(): Work | undefined {
     for (let work = this.#shift(); work !== undefined; work = this.#shift()) {
-      if (!this.#held.has(work) && !work.keys.some((key) => this.#blocked.has(key))) return work
+      if (this.#mayRun(work)) return work
       this.#passOver(work)
     }
     return undefined
+  }
+
+  #mayRun(work: Work): boolean {
+    if (this.#held.has(work)) return false
+    return this.#blocked.size === 0 || !work.keys.some((key) => this.#blocked.has(key))
   }
 
   #shift = (): Work | undefined => this.#urgent.shift() ?? this.#works.shift()
@@ -71,7 +76,8 @@ export class WorkQueue<Work extends { keys: readonly Key[]; urgent?: boolean }> 
   }
 
   endRound(): void {
-    if (this.#passed.length > 0) this.#works = [...this.#passed, ...this.#works]
+    if (this.#passed.length === 0) return
+    this.#works = [...this.#passed, ...this.#works]
     this.#passed = []
     this.#blocked.clear()
   }

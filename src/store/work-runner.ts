@@ -75,7 +75,8 @@ export class WorkRunner {
     const sessions = new Set<SessionId>()
     for (const event of events) sessions.add(event.session)
     // A timeline is written only under its session's key, so that its order means something on every engine.
-    const keys = Array.from(sessions, (session): Key => `session:${session}`)
+    const keys: Key[] = []
+    for (const session of sessions) keys.push(`session:${session}`)
     need(reading, keys)
     const text = serialise(events)
     this.isWriting = true

@@ -227,5 +227,7 @@ export function describeRequest(request: CallRequest): Json {
     // Its own fields may be left out too, and a list of it is somebody else's.
     context: context === null ? null : (JSON.parse(JSON.stringify(context)) as Json),
   }
-  return Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined)) as Json
+  const given: { [name: string]: Json } = {}
+  for (const [name, value] of Object.entries(asked)) if (value !== undefined) given[name] = value as Json
+  return given
 }

@@ -35,7 +35,7 @@ export type Recorded = {
  * is run again. A request that leaves out what we worded (`turns/matched-by.ts`) has a key that says so.
  */
 export const makeStepKey = (kind: string, name: string, request: unknown): string =>
-  (isWorded(request) ? wordedMark : '') + fingerprint(`${kind}\n${name}\n${JSON.stringify(request)}`)
+  (isWorded(request) ? wordedMark : '') + fingerprint(kind, '\n', name, '\n', JSON.stringify(request))
 
 const wordedMark = 'w-'
 const isWorded = (request: unknown): boolean =>

@@ -9,20 +9,73 @@ import type { Runtime } from './runtime.ts'
 import { listCallableAgents } from '../look/callable-agents.ts'
 import type { Acts } from '../kernel/ports.ts'
 import { turnProgress, settleBelow, timeLeft, type Running } from '../kernel/running.ts'
-import { beginWait, endWait, createSessionActs } from './session-acts.ts'
+import { beginWait, endWait, createSessionActs, type SessionActs } from './session-acts.ts'
 import { callEnding, readEnding, toResult } from '../kernel/waiting.ts'
 
-export function createActs(runtime: Runtime, running: Running): Acts {
-  return {
-    call: (request, key) => callAgent(runtime, running, request, key),
-    refuse: (tool, requested, refusal, key) => refuseCall(runtime, running, tool, requested, refusal, key),
-    waitForCall: (call, timeoutMs) => waitForCall(runtime, running, call, timeoutMs),
-    readOutput: (call, offset, limit) => readOutput(runtime, running.row.session, call, offset, limit),
-    listAgents: async (callable, query) =>
-      listCallableAgents(inProject(runtime, running.session.cwd), callable, query),
-    steer: (call, text, key) =>
-      steerOwn(runtime, running.row.session, call, text, `${running.row.id}-${key}`),
-    ...createSessionActs(runtime, running),
+export const createActs = (runtime: Runtime, running: Running): Acts => new TurnActs(runtime, running)
+
+type Given<Name extends keyof Acts> = Parameters<Acts[Name]>
+
+/** Every turn has one, and most ask for little of it: what only some do is made when they do. */
+class TurnActs implements Acts {
+  readonly #runtime: Runtime
+  readonly #running: Running
+  #others: SessionActs | null = null
+
+  constructor(runtime: Runtime, running: Running) {
+    this.#runtime = runtime
+    this.#running = running
+  }
+
+  call(...[request, key]: Given<'call'>): ReturnType<Acts['call']> {
+    return callAgent(this.#runtime, this.#running, request, key)
+  }
+  refuse(...[tool, requested, refusal, key]: Given<'refuse'>): ReturnType<Acts['refuse']> {
+    return refuseCall(this.#runtime, this.#running, tool, requested, refusal, key)
+  }
+  waitForCall(...[call, timeoutMs]: Given<'waitForCall'>): ReturnType<Acts['waitForCall']> {
+    return waitForCall(this.#runtime, this.#running, call, timeoutMs)
+  }
+  readOutput(...[call, offset, limit]: Given<'readOutput'>): ReturnType<Acts['readOutput']> {
+    return readOutput(this.#runtime, this.#running.row.session, call, offset, limit)
+  }
+  async listAgents(...[callable, query]: Given<'listAgents'>): ReturnType<Acts['listAgents']> {
+    return listCallableAgents(inProject(this.#runtime, this.#running.session.cwd), callable, query)
+  }
+  steer(...[call, text, key]: Given<'steer'>): ReturnType<Acts['steer']> {
+    const { row } = this.#running
+    return steerOwn(this.#runtime, row.session, call, text, `${row.id}-${key}`)
+  }
+
+  #sessionActs(): SessionActs {
+    return (this.#others ??= createSessionActs(this.#runtime, this.#running))
+  }
+  send(...given: Given<'send'>): ReturnType<Acts['send']> {
+    return this.#sessionActs().send(...given)
+  }
+  spawn(...given: Given<'spawn'>): ReturnType<Acts['spawn']> {
+    return this.#sessionActs().spawn(...given)
+  }
+  state(...given: Given<'state'>): ReturnType<Acts['state']> {
+    return this.#sessionActs().state(...given)
+  }
+  waitForSession(...given: Given<'waitForSession'>): ReturnType<Acts['waitForSession']> {
+    return this.#sessionActs().waitForSession(...given)
+  }
+  listSessions(...given: Given<'listSessions'>): ReturnType<Acts['listSessions']> {
+    return this.#sessionActs().listSessions(...given)
+  }
+  sendMail(...given: Given<'sendMail'>): ReturnType<Acts['sendMail']> {
+    return this.#sessionActs().sendMail(...given)
+  }
+  readInbox(...given: Given<'readInbox'>): ReturnType<Acts['readInbox']> {
+    return this.#sessionActs().readInbox(...given)
+  }
+  waitForMail(...given: Given<'waitForMail'>): ReturnType<Acts['waitForMail']> {
+    return this.#sessionActs().waitForMail(...given)
+  }
+  acceptMail(...given: Given<'acceptMail'>): ReturnType<Acts['acceptMail']> {
+    return this.#sessionActs().acceptMail(...given)
   }
 }
 

@@ -24,7 +24,7 @@ import { findSession } from '../look/look.ts'
 import { isResting, readState, untilResting } from '../look/state.ts'
 import type { SessionState } from '../../wire/sessions.ts'
 
-type SessionActs = Pick<Acts, 'send' | 'spawn' | 'state' | 'waitForSession'> & MailActs
+export type SessionActs = Pick<Acts, 'send' | 'spawn' | 'state' | 'waitForSession'> & MailActs
 
 export function createSessionActs(runtime: Runtime, running: Running): SessionActs {
   const sender: Sender = { kind: 'turn', running }

@@ -48,7 +48,8 @@ function reduceAnswer({ role, id, name, ok, value }: Extract<LoopMessage, { role
     : null
 }
 
-const pick = (value: Record<string, unknown>, names: readonly string[]): { [name: string]: Json } =>
-  Object.fromEntries(
-    names.flatMap((name) => (value[name] === undefined ? [] : [[name, value[name] as Json]])),
-  )
+function pick(value: Record<string, unknown>, names: readonly string[]): { [name: string]: Json } {
+  const picked: { [name: string]: Json } = {}
+  for (const name of names) if (value[name] !== undefined) picked[name] = value[name] as Json
+  return picked
+}
