@@ -42,8 +42,9 @@ export function endTurn(writes: Writes, event: EventOf<'turn.ended'>, seq: numbe
   const { session, turn } = event
   const { n, asked, askedTokens, from, startedAt, answered, answeredTokens } = event.entry
   const hasSteps = event.toolCalls.length > 0 ? 1 : 0
-  writes.entry.run(session, n, 'user', startedAt, asked, askedTokens, from, turn, 0)
-  writes.entry.run(session, n + 1, 'assistant', batch.at, answered, answeredTokens, null, turn, hasSteps)
+  const question = [session, n, 'user', startedAt, asked, askedTokens, from, turn, 0]
+  const answer = [session, n + 1, 'assistant', batch.at, answered, answeredTokens, null, turn, hasSteps]
+  writes.entries.run(...question, ...answer)
   writes.indexEntries(session, n + 1)
 }
 
@@ -76,5 +77,6 @@ function settleTurn(
     add(batch.tokens, row.caller_turn, event.tokensUsed + row.tokens_below - row.held, true)
   if (row.caller_turn !== null && row.usd_held > 0)
     add(batch.money, row.caller_turn, nanoUsd + row.usd_below - row.usd_held, true)
-  writes.endWaits.run(event.session, event.turn)
+  batch.anyWait ??= writes.anyWait.get() !== undefined
+  if (batch.anyWait) writes.endWaits.run(event.session, event.turn)
 }

@@ -41,6 +41,7 @@ export function prepareMailWrites(db: DatabaseSync) {
         .map((name) => `${name} = excluded.${name}`)
         .join(', ')}`),
     isDraft: db.prepare(`select 1 from messages where id = ?`),
+    any: db.prepare(`select 1 from messages where id > '' limit 1`),
     addWaiting: db.prepare(
       'insert into inboxes (session, waiting) values (?, 1) on conflict do update set waiting = waiting + 1',
     ),
@@ -106,10 +107,13 @@ export function applyMail(writes: MailWrites, event: MailEvent, at: Millis, seq:
 }
 
 /** Most of what users say is only a turn: no row is made for it, unless it was a draft. */
+export const isOwnWords = (event: MailEvent): boolean =>
+  event.type === 'message.sent' && event.turn !== null && event.from === null && event.inReplyTo === null
+
 function send(writes: MailWrites, id: string, event: EventOf<'message.sent'>, at: Millis, seq: number): void {
   const { message, session, turn, from, inReplyTo } = event
   const waits = turn === null
-  if (!waits && from === null && inReplyTo === null && writes.isDraft.get(id) === undefined) return
+  if (isOwnWords(event) && writes.isDraft.get(id) === undefined) return
   const state = !waits ? 'opened' : inReplyTo === null ? 'buffered' : 'ready'
   // Only what turns send is counted for its flow.
   const flow = event.senderTurn === null ? null : event.flow

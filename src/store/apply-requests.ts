@@ -18,6 +18,13 @@ export function prepareRequestWrites(db: DatabaseSync) {
           left join places p on p.path = s.cwd
         returning place, framed`,
     ),
+    /** Where the session was just made, and is no client's. */
+    openOwn: db.prepare(
+      `insert into requests (seq, turn, agent, place, framed, look, ended, failed, unseen)
+        values (?1, ?2, ?3, ?4, 0, 0, ?5, ?6, ?6)`,
+    ),
+    findPlace: db.prepare('select id from places where path = ?'),
+    addPlace: db.prepare('insert into places (path) values (?) returning id'),
     place: db.prepare(
       'insert into places (path) select cwd from sessions where id = ? on conflict do nothing returning id',
     ),
@@ -30,6 +37,11 @@ export function prepareRequestWrites(db: DatabaseSync) {
       `update requests set ended = 1, failed = ?2, framed = ?4,
           unseen = ?2 and not exists (select 1 from seen where flow = ?3)
         where seq = ?1 and ended = 0 returning framed`,
+    ),
+    endOwn: db.prepare(
+      `update requests set ended = 1, failed = ?2,
+          unseen = ?2 and not exists (select 1 from seen where flow = ?3)
+        where seq = ?1 and ended = 0 and framed = 0`,
     ),
     isFramed: db.prepare('select framed from requests where seq = ?'),
     /** One that is over, and whose outcome is that of what it asked for. */
@@ -57,23 +69,40 @@ export type RequestWrites = ReturnType<typeof prepareRequestWrites>
 
 export const isRoot = (turn: string, flow: string): boolean => turn.slice(5) === flow.slice(5)
 
+/** What was made in the same batch. */
+type Known = { sessions: ReadonlyMap<string, EventOf<'session.created'>>; places: Map<string, number> }
+
 /** `ended` is known where its end is written with it. Returns whether what it asks for decides how it ends. */
 export function openRequest(
   writes: RequestWrites,
   event: OpeningMessage,
   seq: number,
   ended: EventOf<'turn.ended'> | undefined,
+  known: Known | null = null,
 ): boolean {
   const { turn, session, grant } = event
-  const look = isLook(event, true) ? 1 : 0
   const failed = ended !== undefined && isFailure(ended.outcome) ? 1 : 0
   const isEnded = ended === undefined ? 0 : 1
+  const made = known?.sessions.get(session)
+  if (known !== null && made !== undefined && made.kind !== 'external') {
+    writes.openOwn.run(seq, turn, grant.agent, findPlace(writes, made.cwd, known.places), isEnded, failed)
+    return false
+  }
+  const look = isLook(event, true) ? 1 : 0
   const row = writes.open.get(seq, turn, grant.agent, session, look, isEnded, failed)
   if (row?.['place'] === null) {
     const place = writes.place.get(session)?.['id']
     if (place !== undefined) writes.setPlace.run(place, seq)
   }
   return row?.['framed'] === 1
+}
+
+function findPlace(writes: RequestWrites, path: string, known: Map<string, number>): number {
+  const before = known.get(path)
+  if (before !== undefined) return before
+  const row = (writes.findPlace.get(path) ?? writes.addPlace.get(path)) as { id: number }
+  known.set(path, row.id)
+  return row.id
 }
 
 /** The first that a client's own turn calls is whom it asked. */
@@ -89,6 +118,9 @@ export function endRequest(
   { seq, flow, turn }: EndedRequest,
   end: EventOf<'turn.ended'>,
 ): void {
+  // Most are no client's.
+  const own = isFailure(readRootEnd(end, false, []).outcome) ? 1 : 0
+  if (writes.endOwn.run(seq, own, flow).changes > 0) return
   const isClient = writes.isFramed.get(seq)?.['framed'] === 1
   const made = isClient && end.outcome === 'completed' ? readLast(writes, { seq, flow, turn }) : []
   const failed = isFailure(readRootEnd(end, isClient, made).outcome) ? 1 : 0

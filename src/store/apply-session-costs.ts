@@ -16,15 +16,20 @@ export const prepareSessionCosts = (db: DatabaseSync) => ({
   ),
 })
 type CostWrites = ReturnType<typeof prepareSessionCosts>
-type Above = { session: string; made: number; above: string | null }
+/** What a turn is part of. */
+export type Above = { session: string; made: number; above: string | null }
 
 /** After the rows of these turns were written. A session is written once for all of them. */
-export function applySessionCosts(writes: CostWrites, ended: readonly EventOf<'turn.ended'>[]): void {
+export function applySessionCosts(
+  writes: CostWrites,
+  ended: readonly EventOf<'turn.ended'>[],
+  known: ReadonlyMap<string, Above>,
+): void {
   const sums = new Map<string, { tokens: number; spent: Spent }>()
   for (const { turn, tokensUsed, spent } of ended) {
     const own = recalledSpent(spent, tokensUsed)
     if (tokensUsed === 0 && own.nanoUsd === 0) continue
-    for (const session of listSessions(writes, turn)) {
+    for (const session of listSessions(writes, turn, known)) {
       const sum = sums.get(session)
       sums.set(session, {
         tokens: (sum?.tokens ?? 0) + tokensUsed,
@@ -37,10 +42,14 @@ export function applySessionCosts(writes: CostWrites, ended: readonly EventOf<'t
 }
 
 /** Each once, however often the way up comes by it. */
-function listSessions({ find }: CostWrites, first: string | null): ReadonlySet<string> {
+function listSessions(
+  { find }: CostWrites,
+  first: string | null,
+  known: ReadonlyMap<string, Above>,
+): ReadonlySet<string> {
   const sessions = new Set<string>()
   for (let turn = first; turn !== null;) {
-    const row = find.get(turn) as Above | undefined
+    const row = known.get(turn) ?? (find.get(turn) as Above | undefined)
     if (row?.made === 0) sessions.add(row.session)
     turn = row?.above ?? null
   }

@@ -5,10 +5,10 @@ import { cancelKey, steerActKey, toTurnId, type Millis } from '../model/id.ts'
 import { noticePointsMax, noticesKeptMax } from '../model/limits.ts'
 import { preview } from '../model/text.ts'
 import { describeFate, insertPairs, lookAhead, nothingAhead, type Ahead } from './ahead.ts'
-import { applyMail, type MailEvent } from './apply-mail.ts'
+import { applyMail, isOwnWords, type MailEvent } from './apply-mail.ts'
 import { endCall, endTurn } from './apply-ends.ts'
 import { askAgent, isRoot, openRequest } from './apply-requests.ts'
-import { applySessionCosts } from './apply-session-costs.ts'
+import { applySessionCosts, type Above } from './apply-session-costs.ts'
 import { applyStep } from './apply-steps.ts'
 import { applyWake, type WakeEvent } from './apply-wake.ts'
 import { add, addBelow, type Held } from './held.ts'
@@ -29,6 +29,13 @@ export type Batch = {
   money: Held
   /** What becomes of turns that open in this batch: written with their opening. */
   ahead: Ahead
+  /** What was made in all of it, so that nothing of that is read back. */
+  sessions: Map<string, EventOf<'session.created'>>
+  turns: Map<string, Above>
+  places: Map<string, number>
+  /** Whether anybody waits for another, and whether there is any mail; null until somebody asks. */
+  anyWait: boolean | null
+  anyMail: boolean | null
 }
 
 /** `seq` is the number of the last of its events. */
@@ -53,7 +60,7 @@ export function applyAll(
   for (const session of listSessions(row)) writes.timeline.run(session, seq)
   const batch = createBatch(nothingAhead)
   foldRow(writes, row, batch)
-  applySessionCosts(writes.costs, batch.costs)
+  applySessionCosts(writes.costs, batch.costs, batch.turns)
 }
 
 /** The same for many that were decided one after another, with fewer statements. */
@@ -65,7 +72,7 @@ export function applyBatch(writes: Writes, rows: readonly Transaction[]): void {
     foldRow(writes, row, batch)
     empty(batch)
   }
-  applySessionCosts(writes.costs, batch.costs)
+  applySessionCosts(writes.costs, batch.costs, batch.turns)
   insertPairs(writes.timeline, writes.timelines, timelines)
 }
 
@@ -80,6 +87,11 @@ const createBatch = (ahead: Ahead): Batch => ({
   tokens: new Map(),
   money: new Map(),
   ahead,
+  sessions: new Map(),
+  turns: new Map(),
+  places: new Map(),
+  anyWait: null,
+  anyMail: null,
 })
 
 /** For the next transaction: most leave most of these empty, so new ones are not made for each. */
@@ -107,22 +119,31 @@ function foldRow(writes: Writes, { seq: last, at, events }: Transaction, batch: 
     fold(writes, event, seq, batch)
     seq += 1
   }
-  for (const budget of ['tokens', 'money'] as const)
-    for (const [turn, { below, settles }] of batch[budget])
-      if (below !== 0) addBelow(writes[budget], turn, below, settles)
+  if (batch.tokens.size > 0) settle(writes.tokens, batch.tokens)
+  if (batch.money.size > 0) settle(writes.money, batch.money)
+}
+
+function settle(write: Writes['tokens'], budget: Held): void {
+  for (const [turn, { below, settles }] of budget) if (below !== 0) addBelow(write, turn, below, settles)
 }
 
 type Fold<T extends EventType> = (writes: Writes, event: EventOf<T>, seq: number, batch: Batch) => unknown
 
-const foldMail = (writes: Writes, event: MailEvent, seq: number, { at }: Batch): void =>
-  applyMail(writes.mail, event, at, seq)
+function foldMail(writes: Writes, event: MailEvent, seq: number, batch: Batch): void {
+  batch.anyMail ??= writes.mail.any.get() !== undefined
+  if (batch.anyMail || !isOwnWords(event)) {
+    applyMail(writes.mail, event, batch.at, seq)
+    batch.anyMail = true
+  }
+}
 const foldWake = (writes: Writes, event: WakeEvent, seq: number, { at }: Batch): void =>
   applyWake(writes.wake, event, seq, at)
 
 /** What each event changes. */
 const folds: { readonly [T in EventType]: Fold<T> } = {
-  'session.created': (writes, event, _seq, { at }) => {
+  'session.created': (writes, event, _seq, { at, sessions }) => {
     const { session, agent, kind, parent, cwd, title, model, flow } = event
+    sessions.set(session, event)
     writes.session.run(session, agent, kind, parent, cwd, title, at, model, flow)
   },
   'session.archived': (writes, event) => writes.archive.run(event.session, event.cause),
@@ -186,8 +207,10 @@ const folds: { readonly [T in EventType]: Fold<T> } = {
   'call.opened': openCall,
   'call.refused': (writes, event, seq) => writes.refuse.run(event.call, event.session, event.turn, seq),
   'call.ended': endCall,
-  'wait.started': (writes, event) =>
-    writes.wait.run(event.session, event.target, event.turn, Math.ceil(event.until)),
+  'wait.started': (writes, event, _seq, batch) => {
+    batch.anyWait = true
+    writes.wait.run(event.session, event.target, event.turn, Math.ceil(event.until))
+  },
   // R5: written by the last of a turn's waits for that session.
   'wait.ended': (writes, event) => writes.endWait.run(event.session, event.target, event.turn),
   // R11: of those that no turn was given, the newest are kept.
@@ -218,6 +241,7 @@ function sendMessage(writes: Writes, batch: Batch, event: OpeningMessage, seq: n
   if (!batch.created.has(session)) writes.revive.run(session)
   if (turn === null) return
   if (notices !== undefined) writes.giveNotices.run(session, notices.upTo)
+  batch.turns.set(turn, { session, made: 0, above: null })
   const fate = batch.ahead.get(turn)
   if (fate === undefined) {
     const { state, node, epoch, until } = takeStart(batch, turn, event.deadline ?? 0)
@@ -227,7 +251,7 @@ function sendMessage(writes: Writes, batch: Batch, event: OpeningMessage, seq: n
     writes.messageWhole.run(turn, session, flow, batch.at, seq, ...whole)
   }
   if (!isRoot(turn, flow)) return
-  const isFramed = openRequest(writes.requests, event, seq, fate?.ended?.event)
+  const isFramed = openRequest(writes.requests, event, seq, fate?.ended?.event, batch)
   if (isFramed && fate !== undefined) fate.request = { seq, flow, turn }
 }
 
@@ -239,6 +263,7 @@ function openCall(writes: Writes, event: EventOf<'call.opened'>, seq: number, ba
   const money = event.grant.nanoUsdMax ?? 0
   const made = batch.made.has(target)
   const fate = batch.ahead.get(id)
+  batch.turns.set(id, { session: target, made: made ? 1 : 0, above: turn })
   const background = event.background ? 1 : 0
   if (fate === undefined) {
     const { state, node, epoch, until } = takeStart(batch, id)

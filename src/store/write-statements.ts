@@ -35,10 +35,15 @@ export function prepareWrites(db: DatabaseSync) {
       `insert into refused (call, caller, caller_turn, flow, seq)
         values (?, ?, ?, (select flow from turns where id = ?3), ?4)`,
     ),
-    entry: db.prepare(insert('entries', 'session, n, role, at, text, tokens, sender, turn, has_steps')),
+    /** What was asked, and what was answered. */
+    entries: db.prepare(
+      `${insert('entries', 'session, n, role, at, text, tokens, sender, turn, has_steps')},
+        (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    ),
     steps: prepareStepWrites(db),
     wait: db.prepare(`${insert('waits', 'waiter, target, turn, until')}
       on conflict do update set until = max(until, excluded.until)`),
+    anyWait: db.prepare(`select 1 from waits where waiter > '' limit 1`),
     endWaits: db.prepare('delete from waits where waiter = ? and turn = ?'),
     endWait: db.prepare('delete from waits where waiter = ? and target = ? and turn = ?'),
     traced: db.prepare(`${insert('traced', 'session, key, ended')}
