@@ -48,12 +48,13 @@ export function askMaker({ model, count, ...settings }: ModelDriverSettings) {
 }
 
 /** Of one agent's requests: read before the first of them, and nothing has a price until then. */
-type AgentPrices = { load(): Promise<void>; price: PriceUsage }
+type AgentPrices = { load(): Promise<void> | null; price: PriceUsage }
 
 function readPrices({ price: read }: Pick<ModelDriverSettings, 'price'>, agent: Agent): AgentPrices {
   let known: PriceUsage | null = null
+  const load = async (): Promise<void> => void (known ??= (await read?.(agent)) ?? null)
   return {
-    load: async () => void (known ??= (await read?.(agent)) ?? null),
+    load: () => (known === null ? load() : null),
     price: (usage) => known?.(usage) ?? usage,
   }
 }
@@ -133,7 +134,8 @@ export function modelAsk(settings: AskSettings): Ask {
       const detail = redact(faultMessage(error))
       throw new ProviderFault('provider_unconfigured', detail, { unavailable: true, cause: error })
     })
-    await settings.prices?.load()
+    const loading = settings.prices?.load() ?? null
+    if (loading !== null) await loading
     const wire = translate(request)
     for (let tries = 1; ; tries += 1) {
       const received = nothingReceived()
@@ -229,21 +231,29 @@ async function makeFault(
 type Counting = Pick<AskSettings, 'estimate' | 'prices'>
 
 async function readUsage(request: ModelRequest, received: Received, settings: Counting): Promise<Usage> {
-  const counted = await countUsage(request, received, settings.estimate)
+  const counted = readReported(received) ?? (await countUsage(request, received, settings.estimate))
   const usage = { ...counted, ...readParts(received) }
   return settings.prices?.price(usage) ?? usage
 }
 
 /** The provider's own numbers where it gives them. Some local servers say zero, which is never true. */
+function readReported(received: Received): Usage | null {
+  const { input, output } = readTotals(received)
+  const silent = received.text === '' && received.toolCalls.length === 0
+  return input > 0 && (output > 0 || silent) ? { input, output, estimated: false } : null
+}
+
+const readTotals = ({ usage }: Received): { input: number; output: number } => ({
+  input: usage?.inputTokens.total ?? 0,
+  output: usage?.outputTokens.total ?? 0,
+})
+
 async function countUsage(
   request: ModelRequest,
   received: Received,
   estimate: EstimateUsage,
 ): Promise<Usage> {
-  const input = received.usage?.inputTokens.total ?? 0
-  const output = received.usage?.outputTokens.total ?? 0
-  const silent = received.text === '' && received.toolCalls.length === 0
-  if (input > 0 && (output > 0 || silent)) return { input, output, estimated: false }
+  const { input, output } = readTotals(received)
   await estimate.ahead(request, received.text)
   const counted = estimate(request, received.text, received.toolCalls)
   return {

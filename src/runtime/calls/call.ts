@@ -75,7 +75,8 @@ async function openNew(
   }
   const open = async (): Promise<Opened | Refusal> => {
     const plan: Plan = { ...bare, context: await planContext(runtime, caller, bare) }
-    await lookAtDay(runtime, caller.session.cwd)
+    const looking = lookAtDay(runtime, caller.session.cwd)
+    if (looking !== null) await looking
     // Counted before the commit: from then on the turn must not end without looking below.
     caller.pendingBelow += 1
     return decide(runtime, caller, plan)

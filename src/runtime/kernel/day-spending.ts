@@ -42,11 +42,14 @@ function listMaxima({ limits, projects, spending }: Days, cwd: string | null) {
   return { server, project: own === null || (server !== null && own >= server) ? null : own }
 }
 
-/** One after the other, so that an older answer never replaces a newer one. `cwd` null: not known yet. */
-export async function lookAtDay(runtime: Days, cwd: string | null): Promise<void> {
+/**
+ * One after the other, so that an older answer never replaces a newer one. `cwd` null: not known yet. Null where there
+ * is nothing to look for, which is nearly always.
+ */
+export function lookAtDay(runtime: Days, cwd: string | null): Promise<void> | null {
   listMaxima(runtime, cwd)
   const { spending, store, clock } = runtime
-  if (!spending.isLimited) return
+  if (!spending.isLimited) return null
   const look = async (): Promise<void> => {
     const before = spending.recorded
     spending.recorded = new Map()
@@ -58,8 +61,7 @@ export async function lookAtDay(runtime: Days, cwd: string | null): Promise<void
       throw fault
     }
   }
-  spending.reading = spending.reading.then(look, look)
-  await spending.reading
+  return (spending.reading = spending.reading.then(look, look))
 }
 
 /** As it was last looked at, with what has happened here since. The one that is used up first. */

@@ -75,7 +75,7 @@ test('a turn that is held goes no further, and ends when it is stopped', async (
   runtime.drain.isOn = true
   let said: unknown = null
   const note = (reason: unknown): void => void (said = reason)
-  void holdWhileDraining(runtime, running).then(() => note('went on'), note)
+  void holdWhileDraining(runtime, running)?.then(() => note('went on'), note)
   await w.rest()
   expect(said).toBeNull()
   const stopped = new Error('stopped')

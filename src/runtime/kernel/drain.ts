@@ -17,25 +17,22 @@ export type Drain = {
 
 export const createDrain = (): Drain => ({ isOn: false, underWay: 0, onEmpty: null })
 
-/** Before an effect begins. While the node drains it does not return: the turn goes on elsewhere. */
-export async function holdWhileDraining({ drain }: Runtime, { abort }: Running): Promise<void> {
-  if (!drain.isOn) return
-  await new Promise<never>((_, reject) => {
+/** Before an effect begins; null where it may. While the node drains nobody comes back: the turn goes on elsewhere. */
+export const holdWhileDraining = ({ drain }: Runtime, { abort }: Running): Promise<never> | null =>
+  drain.isOn ? untilAborted(abort) : null
+
+const untilAborted = (abort: AbortController): Promise<never> =>
+  new Promise<never>((_, reject) => {
     const end = (): void => reject(abort.signal.reason as Error)
     if (abort.signal.aborted) end()
     else abort.signal.addEventListener('abort', end, { once: true })
   })
-}
 
-/** One effect outside. */
-export async function underWay<T>({ drain }: Runtime, effect: () => Promise<T>): Promise<T> {
-  drain.underWay += 1
-  try {
-    return await effect()
-  } finally {
-    drain.underWay -= 1
-    if (drain.underWay === 0) drain.onEmpty?.()
-  }
+/** One effect outside begins, and ends. */
+export const beginEffect = ({ drain }: Runtime): void => void (drain.underWay += 1)
+export function endEffect({ drain }: Runtime): void {
+  drain.underWay -= 1
+  if (drain.underWay === 0) drain.onEmpty?.()
 }
 
 /** So long a node that stops waits for a model or a tool. */

@@ -6,10 +6,9 @@ import { nextRound } from './next-round.ts'
 /** Others run after this time at the latest. */
 const sliceMs = 8
 
-/** Lets others run where the work since `from`, on the clock that only passes, took long. */
-export async function letOthersIn({ clock }: Pick<Runtime, 'clock'>, from: Millis): Promise<void> {
-  if (clock.elapsed() - from >= sliceMs) await nextRound()
-}
+/** Lets others run where the work since `from`, on the clock that only passes, took long; null where it did not. */
+export const letOthersIn = ({ clock }: Pick<Runtime, 'clock'>, from: Millis): Promise<void> | null =>
+  clock.elapsed() - from >= sliceMs ? nextRound() : null
 
 /** What `work` makes of each item, in their order. */
 export async function mapGently<T, U>(

@@ -93,7 +93,8 @@ export async function post(node: Runtime, request: SendRequest): Promise<Posted 
     tokens: request.inbox === 'always' ? 0 : await countGently(runtime.count, request.text),
     boundary: runtime.ids.boundary(),
   }
-  await lookAtDay(runtime, 'cwd' in request.to ? request.to.cwd : null)
+  const looking = lookAtDay(runtime, 'cwd' in request.to ? request.to.cwd : null)
+  if (looking !== null) await looking
   const isAllQuiet = await readAllQuiet(runtime, sending)
   const decided = await openTurn(runtime, `turn_${suffix}`, session, () =>
     runtime.store.transact(listKeys(sending), (tx) => decide(tx, runtime, sending, isAllQuiet)),

@@ -37,11 +37,16 @@ export function holdMoney(runtime: Runtime, running: Running, nanoUsd: number): 
   running.release = holdOfDay(runtime, running.session.cwd, nanoUsd)
 }
 
-/** What calls below hold or have used stands in the row; only turns with a budget need to look. */
-export async function lookAtBudget(runtime: Runtime, running: Running): Promise<void> {
-  await lookAtDay(runtime, running.session.cwd)
+/** What calls below hold or have used stands in the row; only turns with a budget need to look. Null: no need. */
+export function lookAtBudget(runtime: Runtime, running: Running): Promise<void> | null {
+  const looking = lookAtDay(runtime, running.session.cwd)
   const { tokensMax, nanoUsdMax } = running.row.grant
-  if (tokensMax === null && nanoUsdMax === undefined) return
+  if (tokensMax === null && nanoUsdMax === undefined) return looking
+  return lookBelow(runtime, running, looking)
+}
+
+async function lookBelow(runtime: Runtime, running: Running, day: Promise<void> | null): Promise<void> {
+  await day
   const row = await runtime.store.turn(running.row.id)
   if (row === null) return
   running.tokensTaken = row.tokensBelow

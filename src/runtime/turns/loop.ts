@@ -134,8 +134,10 @@ export async function runLoop(
 }
 
 /** What was said to the turn meanwhile. */
-const listWords = async ({ steering }: Steps, at: string, ends: boolean): Promise<LoopMessage[]> =>
-  ((await steering?.take(at, ends)) ?? []).map((text) => ({ role: 'user', text }))
+async function listWords({ steering }: Steps, at: string, ends: boolean): Promise<LoopMessage[]> {
+  const words = await steering?.take(at, ends)
+  return words === undefined ? [] : words.map((text) => ({ role: 'user', text }))
+}
 
 const failedPointsMax = 200
 

@@ -4,7 +4,7 @@ import { isRecord, type Json } from '../../model/json.ts'
 import { explain, isRefusalCode, type Refusal } from '../../model/refusal.ts'
 import { listCallable } from './callable.ts'
 import { flush } from '../kernel/flush.ts'
-import { holdWhileDraining, underWay } from '../kernel/drain.ts'
+import { beginEffect, endEffect, holdWhileDraining } from '../kernel/drain.ts'
 import { Fenced } from '../kernel/faults.ts'
 import { letOthersIn } from '../kernel/gently.ts'
 import type { Runtime } from './runtime.ts'
@@ -43,7 +43,8 @@ export async function runTool(
   input: Json,
   onKey?: (key: string) => void,
 ): Promise<ToolAnswer> {
-  await holdWhileDraining(runtime, running)
+  const held = holdWhileDraining(runtime, running)
+  if (held !== null) await held
   const use = await beginUse(runtime, running, name, input, { onKey })
   try {
     if (use.refusal !== null) return await refuseUse(runtime, running, name, input, use.refusal, use.key)
@@ -84,7 +85,8 @@ export async function beginUse(
   input: Json,
   { no = null, onKey }: { no?: Refusal | null; onKey?: ((key: string) => void) | undefined },
 ): Promise<Use> {
-  await runtime.beginning.enter(running.row.flow)
+  const turnToBegin = runtime.beginning.enter(running.row.flow)
+  if (turnToBegin !== null) await turnToBegin
   running.abort.signal.throwIfAborted()
   const tool = running.tools.get(name)
   const refusal =
@@ -92,7 +94,8 @@ export async function beginUse(
   const begunAt = runtime.clock.elapsed()
   const key = occurrence(running, makeStepKey('tool', name, input))
   onKey?.(key)
-  await letOthersIn(runtime, begunAt)
+  const others = letOthersIn(runtime, begunAt)
+  if (others !== null) await others
   if (tool === undefined || refusal !== null)
     return { key, tool, refusal: refusal ?? unavailable(runtime, running, name), end: () => undefined }
   running.toolsRunning += 1
@@ -211,7 +214,7 @@ async function recordTool(
     return { ok: false, value }
   }
   if (tool.effect === 'write') await flush(runtime, running, [{ type: 'step.started', ...place, input }])
-  const answer = await underWay(runtime, () => attempt(runtime, running, tool, key, input))
+  const answer = await attempt(runtime, running, tool, key, input)
   running.buffer.push({
     type: 'step.ended',
     ...place,
@@ -232,6 +235,7 @@ async function attempt(
   key: string,
   input: Json,
 ): Promise<ToolAnswer> {
+  beginEffect(runtime)
   try {
     return await tool.run(input, buildContext(runtime, running, key))
   } catch (error) {
@@ -242,6 +246,8 @@ async function attempt(
         error: { code: 'tool_failed', message: error instanceof Error ? error.message : String(error) },
       },
     }
+  } finally {
+    endEffect(runtime)
   }
 }
 /**

@@ -8,6 +8,7 @@
  */
 import { boundUsage } from '../../model/bound-usage.ts'
 import type { StepKind, Usage } from '../../model/event.ts'
+import type { Millis } from '../../model/id.ts'
 import type { Json } from '../../model/json.ts'
 import { answerUnitsMax, stopGraceMs } from '../../model/limits.ts'
 import type { Delta } from '../../wire/log.ts'
@@ -16,7 +17,7 @@ import { headUnits, tailUnits } from '../../model/text.ts'
 import { flush, flushSoon } from '../kernel/flush.ts'
 import { isDriven } from '../../model/agent.ts'
 import { payOfDay } from '../kernel/day-spending.ts'
-import { holdWhileDraining, underWay } from '../kernel/drain.ts'
+import { beginEffect, endEffect, holdWhileDraining } from '../kernel/drain.ts'
 import { BudgetExhausted, SaidTooMuch } from '../kernel/faults.ts'
 import { assertBudget, holdMoney, lookAtBudget, readMoney, tokensLeft } from './budget-left.ts'
 import { drivenSteps } from './driven-steps.ts'
@@ -30,9 +31,7 @@ import { occurrence } from './run-tool.ts'
 
 export function createSteps(runtime: Runtime, running: Running): Steps {
   return {
-    // What it has cost is counted before what it held is given back.
-    step: (kind, name, request, effect) =>
-      runStep(runtime, running, kind, name, request, effect).finally(() => running.release?.()),
+    step: (kind, name, request, effect) => runStep(runtime, running, kind, name, request, effect),
     tool: (name, input) => (isOutside(running) ? runToolOutside : runTool)(runtime, running, name, input),
     emit: (text) => emit(runtime, running, text),
     remark: (words) => remark(runtime, running, words),
@@ -51,27 +50,61 @@ async function runStep<T extends Json>(
   kind: StepKind,
   name: string,
   request: Json,
-  effect: (signal: AbortSignal) => Promise<{ value: T; usage: Usage | null }>,
+  effect: Effect<T>,
 ): Promise<T> {
   const key = occurrence(running, makeStepKey(kind, name, request))
   const known = running.recorded?.step(key, { kind, name })
   if (known?.type === 'step.ended') return recall(runtime, running, kind, known.output as T)
   running.abort.signal.throwIfAborted()
   const startedAt = runtime.clock.now()
-  let begun = false
-  const attempt = async (): Promise<{ value: T; usage: Usage | null }> => {
-    await lookAtBudget(runtime, running)
-    assertBudget(runtime, running) // R7
-    if (running.answerBuffered) await keepAnswer(runtime, running)
-    await holdWhileDraining(runtime, running)
-    if (!begun) beginStep(running, kind)
-    begun = true
-    return underWay(runtime, () => effect(running.abort.signal))
+  const begun = { isBegun: false }
+  try {
+    const done = await attempt(runtime, running, kind, effect, begun).catch(async (fault: unknown) => {
+      if (!(fault instanceof BudgetExhausted) || !(await untilStopped(runtime, running))) throw fault
+      return attempt(runtime, running, kind, effect, begun)
+    })
+    return keep(runtime, running, kind, name, key, startedAt, done)
+  } finally {
+    // What it has cost is counted before what it held is given back.
+    running.release?.()
   }
-  const { value, usage: reported } = await attempt().catch(async (fault: unknown) => {
-    if (!(fault instanceof BudgetExhausted) || !(await untilStopped(runtime, running))) throw fault
-    return attempt()
-  })
+}
+
+type Effect<T> = (signal: AbortSignal) => Promise<Done<T>>
+type Done<T> = { value: T; usage: Usage | null }
+
+async function attempt<T extends Json>(
+  runtime: Runtime,
+  running: Running,
+  kind: StepKind,
+  effect: Effect<T>,
+  begun: { isBegun: boolean },
+): Promise<Done<T>> {
+  const looking = lookAtBudget(runtime, running)
+  if (looking !== null) await looking
+  assertBudget(runtime, running) // R7
+  if (running.answerBuffered) await keepAnswer(runtime, running)
+  const held = holdWhileDraining(runtime, running)
+  if (held !== null) await held
+  if (!begun.isBegun) beginStep(running, kind)
+  begun.isBegun = true
+  beginEffect(runtime)
+  try {
+    return await effect(running.abort.signal)
+  } finally {
+    endEffect(runtime)
+  }
+}
+
+function keep<T extends Json>(
+  runtime: Runtime,
+  running: Running,
+  kind: StepKind,
+  name: string,
+  key: string,
+  startedAt: Millis,
+  { value, usage: reported }: Done<T>,
+): T {
   running.asking = null
   running.remark = ''
   const usage = reported === null ? null : boundUsage(reported)
