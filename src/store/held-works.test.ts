@@ -190,3 +190,18 @@ test('an urgent work passed one that was held: it came while that one was decidi
   queue.release(held)
   expect([queue.take()?.name, queue.take()?.name, queue.take()]).toEqual(['held', 'behind', undefined])
 })
+
+test('what was passed over in a round comes before what came during it', () => {
+  const queue = new WorkQueue<{ name: string; keys: `session:${string}`[] }>()
+  const take = (): string | undefined => queue.take()?.name
+  queue.push({ name: 'held', keys: ['session:a'] })
+  queue.push({ name: 'behind', keys: ['session:a'] })
+  const held = queue.take()
+  if (held === undefined) throw new Error('nothing was taken')
+  queue.hold(held)
+  expect(take()).toBeUndefined()
+  queue.push({ name: 'later', keys: ['session:a'] })
+  queue.endRound()
+  queue.release(held)
+  expect([take(), take(), take()]).toEqual(['held', 'behind', 'later'])
+})
