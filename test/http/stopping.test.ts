@@ -1,5 +1,6 @@
 /** What those are told who wait while the server stops. */
-import { expect, test } from 'vitest'
+import { connect } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
 import { serve, until } from '../kits/http.ts'
 
 test('a wait for a session ends with what is known', async () => {
@@ -13,5 +14,19 @@ test('a wait for a session ends with what is known', async () => {
   await get('/api/agents')
   const closed = server.close()
   expect([(await waiting).status, (await waiting).body.isActive]).toEqual([200, true])
+  await closed
+})
+
+test('who does not leave by itself in a moment is cut off, and the stop does not wait for it', async () => {
+  const { server } = await serve({ limits: { headersMsMax: 600_000, requestMsMax: 600_000 } })
+  const socket = connect(server.port, '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  socket.on('error', () => undefined)
+  let isClosed = false
+  socket.on('close', () => (isClosed = true))
+  socket.write('GET /health HTTP/1.1\r\nhost: ')
+  await until(() => socket.bytesWritten > 0)
+  const closed = server.close()
+  await until(() => isClosed)
   await closed
 })
