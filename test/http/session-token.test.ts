@@ -191,6 +191,9 @@ describe('the token of a session', () => {
     const made = await post('/api/sessions', { cwd: '/tmp', agent: 'echo' }, withToken(secret, own))
     expect(made.status).toBe(201)
     expect((await get(`/api/sessions/${made.body.sessionId}`)).body.parent).toBe(own)
+    // What acts as another session is given to the user alone.
+    const external = await post('/api/sessions', { cwd: '/tmp', agent: 'external' }, withToken(secret, own))
+    expect([made.body.token, external.body.token ?? null]).toEqual([null, null])
   })
 
   test('of one that does not exist does nothing', async () => {

@@ -1,17 +1,22 @@
 /** What those are told who wait while the server stops. */
 import { connect } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
+import type { SessionId } from '../../src/model/id.ts'
 import { serve, until } from '../kits/http.ts'
 
 test('a wait for a session ends with what is known', async () => {
-  const { server, post, get, open, gate } = await serve()
+  const { server, line, post, get, open, gate } = await serve()
   const held = await open('held')
   await post(`/api/sessions/${held}/messages`, { message: 'go' })
   await until(() => gate.entered === 1)
+  let asked = 0
+  for (const name of ['session', 'sessionFacts'] as const) {
+    const read = line.store[name].bind(line.store) as (id: SessionId) => Promise<never>
+    line.store[name] = (id: SessionId) => ((asked += id === held ? 1 : 0), read(id))
+  }
   const waiting = get(`/api/sessions/${held}/wait?timeoutMs=600000`)
-  // The wait has arrived when its connection is in use.
-  await until(() => server.idleMs() === 0)
-  await get('/api/agents')
+  // It waits once it has looked.
+  await until(() => asked > 0)
   const closed = server.close()
   expect([(await waiting).status, (await waiting).body.isActive]).toEqual([200, true])
   await closed
@@ -24,8 +29,10 @@ test('who does not leave by itself in a moment is cut off, and the stop does not
   socket.on('error', () => undefined)
   let isClosed = false
   socket.on('close', () => (isClosed = true))
-  socket.write('GET /health HTTP/1.1\r\nhost: ')
-  await until(() => socket.bytesWritten > 0)
+  // A request whose body never comes.
+  const head = ['POST /api/calls HTTP/1.1', `host: 127.0.0.1:${server.port}`, 'content-length: 9', '', '{']
+  socket.write(head.join('\r\n'))
+  await until(() => server.idleMs() === 0)
   const closed = server.close()
   await until(() => isClosed)
   await closed
