@@ -1,6 +1,8 @@
 /** The driver of connected programs on virtual time: loss after the grace time, and coming back within it. */
 import { expect, test } from 'vitest'
+import { testClock } from '../../../test/kits/turns.ts'
 import { world, type World } from '../../../test/kits/world.ts'
+import type { Steps, TurnInput } from '../../runtime/kernel/ports.ts'
 import { hostDriver } from './drive.ts'
 import type { ToHost } from '../../wire/host.ts'
 import { hostHub, type Host, type HostHub } from './hub.ts'
@@ -115,4 +117,36 @@ test('R11: a program that says more than an answer may have is stopped, in piece
     })
     expect(ended.output.length).toBeLessThanOrEqual(answerUnitsMax)
   }
+})
+
+test('a program is told the deadline that comes first: that of its turn, or that of the call', async () => {
+  const hub = hostHub()
+  const host = program()
+  hub.attach(host, 'ses_a', 'a')
+  const stop = new AbortController()
+  const steps = {
+    step: async (
+      _kind: string,
+      _name: string,
+      _input: unknown,
+      run: (signal: AbortSignal) => Promise<unknown>,
+    ) => run(stop.signal),
+  } as unknown as Steps
+  const told = (id: string, call: number | null): Promise<unknown> => {
+    const turn = { id, deadline: 1000, call: call === null ? null : { caller: 'ses_x', deadline: call } }
+    const input = { turn, session: { id: 'ses_a' }, agent: { name: 'mine' }, prompt: '', tools: [] }
+    return hostDriver({ hub, clock: testClock() })
+      .run(input as unknown as TurnInput, steps, stop.signal)
+      .catch(() => undefined)
+  }
+  const runs = [told('turn_1', null), told('turn_2', 400), told('turn_3', 4000)]
+  await new Promise((resolve) => setImmediate(resolve))
+  const frames = host.frames.filter((frame) => frame.type === 'turn')
+  expect(frames.map(({ turn, deadline }) => [turn, deadline])).toEqual([
+    ['turn_1', 1000],
+    ['turn_2', 400],
+    ['turn_3', 1000],
+  ])
+  stop.abort(new Error('enough'))
+  await Promise.all(runs)
 })
