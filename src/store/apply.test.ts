@@ -161,6 +161,10 @@ test('a draft shows its last text and its revisions; sent, it is with the receiv
   expect((await mail.drafts('ses_b', null, 10)).messages).toMatchObject([
     { id: 'd', status: 'draft', text: 'three', initial: 'one', revisions: 2 },
   ])
+  expect((await mail.drafts('ses_a', null, 10)).messages).toEqual([])
+  // A page that is full may not be the last.
+  const pages = [await mail.drafts('ses_b', null, 1), await mail.drafts('ses_b', null, 2)]
+  expect(pages.map(({ next }) => next === null)).toEqual([false, true])
   await append(store, mailed('ses_b', 'ses_c', 'd', { text: 'three', inReplyTo: 'question' }))
   expect((await mail.drafts('ses_b', null, 10)).messages).toEqual([])
   const ids = (page: { messages: readonly { id: string }[] }) => page.messages.map(({ id }) => id)

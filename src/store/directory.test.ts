@@ -101,6 +101,13 @@ test('what a killed process acknowledged is there on opening', async () => {
   await store.close()
 })
 
+test('directories that are made for a log are the user’s alone, also those above it', async () => {
+  const { directory } = scratch()
+  const [above, below] = [join(directory, 'above'), join(directory, 'above', 'data')]
+  await sqliteStore({ directory: below, now }).close()
+  expect([above, below].map((path) => statSync(path).mode & 0o777)).toEqual([0o700, 0o700])
+})
+
 test('a second opener in the same process is refused, and the directory is free after closing', async () => {
   const { directory } = scratch()
   const first = sqliteStore({ directory, now })
