@@ -13,6 +13,8 @@ import {
   said,
   sent,
   started,
+  stepped,
+  summarised,
 } from '../../test/kits/store.ts'
 import type { EventOf } from '../model/event.ts'
 import type { TurnId } from '../model/id.ts'
@@ -172,4 +174,22 @@ test('a draft shows its last text and its revisions; sent, it is with the receiv
   const inbox = async (session: `ses_${string}`) => ids(await mail.inbox(session, all))
   expect([await inbox('ses_a'), await inbox('ses_c')]).toEqual([[], ['d']])
   expect(ids(await mail.thread('question', 0, 10))).toEqual(['question', 'd'])
+})
+
+test('a summary that failed leaves the one before it', async () => {
+  const store = memory()
+  await append(store, ...running('a'))
+  await append(store, summarised('ses_a', 'turn_a', 'the first', 2))
+  await append(store, { ...summarised('ses_a', 'turn_a', 'broken', 4), ok: false })
+  expect(await store.session('ses_a')).toMatchObject({ summary: 'the first', summaryEntries: 2 })
+})
+
+test('a day has what steps cost, and once more what a turn paid for a request that was cut off', async () => {
+  const store = memory()
+  await append(store, ...running('a'))
+  const usage = { input: 1, output: 1, estimated: false, cost: { nanoUsd: 30, by: 'reported' as const } }
+  await append(store, stepped('ses_a', 'turn_a', usage))
+  expect(await store.spentOn(0)).toEqual([{ cwd: '/tmp', nanoUsd: 30 }])
+  await append(store, spent('a', 5))
+  expect(await store.spentOn(0)).toEqual([{ cwd: '/tmp', nanoUsd: 50 }])
 })

@@ -1,4 +1,4 @@
-/** Facts that only some acts ask for. */
+/** Facts that only some acts ask for, and pages of the log. */
 import { expect, onTestFinished, test } from 'vitest'
 import { append, created, flow, grantOf, running, sent, started } from '../../test/kits/store.ts'
 import type { SessionId, TurnId } from '../model/id.ts'
@@ -34,4 +34,15 @@ test('whoever made a session, and those above it on the path of its turn, are no
   expect(await isCallback('turn_b', 'ses_stranger')).toBe(false)
   expect(await isCallback('turn_b', 'ses_b')).toBe(false)
   expect(await isCallback(null, 'ses_maker')).toBe(false)
+})
+
+test('a page of the log that is full says that there may be more, and where it goes on', async () => {
+  const store = memory()
+  for (const session of ['ses_a', 'ses_b', 'ses_c'] as const) await append(store, created(session))
+  const page = async (from: number, limit: number) => {
+    const { events, more, next } = await store.read(from, {}, limit)
+    return [events.map(({ seq }) => seq), more, next]
+  }
+  expect(await page(0, 2)).toEqual([[1, 2], true, 2])
+  expect(await page(2, 2)).toEqual([[3], false, 3])
 })
