@@ -153,11 +153,11 @@ async function sweepDue(runtime: Runtime): Promise<boolean> {
   const over = overHere(runtime)
   const calls = [
     ...due.calls.filter((call) => !stillRuns(runtime, call)).map((call) => ({ call, over: false })),
-    ...over.filter(isCallId).map((call) => ({ call, over: true })),
+    ...over.flatMap(({ id }) => (isCallId(id) ? [{ call: id, over: true }] : [])),
   ]
   const turns = [
     ...due.turns.filter((turn) => !stillRuns(runtime, turn) && !stillRuns(runtime, toCallId(turn))),
-    ...over.filter((id): id is TurnId => !isCallId(id)),
+    ...(await listOver(runtime, over)),
   ]
   forgetPast(runtime, pastMs)
   await each(runtime, calls, (one) => expireCall(runtime, one.call, one.over))
@@ -177,6 +177,14 @@ async function sweepDue(runtime: Runtime): Promise<boolean> {
     claimSession(runtime, session),
   )
   return due.next !== null || Math.max(due.calls.length, due.turns.length, due.lost.length) >= duePerSweep
+}
+
+/** Of turns, those that have this limit: one that was made for the start of a queued input may not be in the log. */
+async function listOver(runtime: Runtime, over: ReturnType<typeof overHere>): Promise<TurnId[]> {
+  const turns: TurnId[] = []
+  for (const { id, deadline } of over)
+    if (!isCallId(id) && (await runtime.store.turn(id))?.deadline === deadline) turns.push(id)
+  return turns
 }
 
 /** All at once, so that they share a commit; each fault is told and stops nobody else. */

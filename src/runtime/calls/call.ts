@@ -17,7 +17,7 @@ import { expireCall } from '../turns/ending.ts'
 import { assertOurs, commit, isOpened, type OpenedTurn, openTurn, startedEvent } from '../kernel/commit.ts'
 import { lookAtDay } from '../kernel/day-spending.ts'
 import { Fenced } from '../kernel/faults.ts'
-import { forgetTime, keepTime, msLeft, renewTime } from '../kernel/kept-time.ts'
+import { forgetTime, keepTime, msLeft } from '../kernel/kept-time.ts'
 import { createdEvent } from '../kernel/new-session.ts'
 import { findAgent, inProject } from '../kernel/projects-port.ts'
 import { isThere } from '../kernel/runtime.ts'
@@ -224,9 +224,7 @@ export async function record(
   const starts = !isOver && isThere(runtime, agent, session) && (isNew || (await isIdle(tx, target.session)))
   const until = target.fresh ? deadline : tx.now + turnMsMax(agent, runtime.limits)
   const started = starts ? startedEvent(runtime, target.session, toTurnId(call), until) : null
-  // Kept from the moment at which the deadline was computed: the wall clock may be set before the commit. If the commit
-  // fails, the entry ends unused.
-  renewTime(runtime, call, deadline)
+  keepTime(runtime, call, deadline)
   tx.append(
     ...buffered,
     opened,

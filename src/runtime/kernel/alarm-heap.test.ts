@@ -5,10 +5,10 @@ import { createAlarm } from './alarm.ts'
 import {
   deadlineNow,
   forgetPast,
+  keepOnly,
   keepTime,
   msLeft,
   overHere,
-  renewTime,
   stillRuns,
   type KeptTime,
 } from './kept-time.ts'
@@ -76,10 +76,17 @@ test('a limit that is kept stays as it is when it is taken over again after the 
   clock.jump(-3_600_000)
   keepTime(keeper, 'call_a', 1_005_000)
   expect(msLeft(keeper, 'call_a', 1_005_000)).toBe(5000)
-  renewTime(keeper, 'call_a', clock.now() + 7000)
-  expect(msLeft(keeper, 'call_a', 0)).toBe(7000)
+  // Another one of the same, which may not come to the log.
+  const later = clock.now() + 7000
+  keepTime(keeper, 'call_a', later)
+  keepTime(keeper, 'call_a', later + 1)
+  expect([1_005_000, later + 1].map((deadline) => msLeft(keeper, 'call_a', deadline))).toEqual([5000, 7001])
+  keepOnly(keeper, 'call_a', later + 1)
+  clock.jump(3_600_000)
+  expect(msLeft(keeper, 'call_a', later + 1)).toBe(7001)
+  expect(msLeft(keeper, 'call_a', 1_005_000)).toBe(5000)
   expect([stillRuns(keeper, 'call_a'), stillRuns(keeper, 'call_b')]).toEqual([true, false])
-  forgetPast(keeper, -7001)
+  forgetPast(keeper, -7002)
   expect(kept.size).toBe(0)
 })
 
@@ -92,7 +99,7 @@ test('what is over although the wall clock was set back is found; what the wall 
   clock.tick()
   expect(overHere(keeper)).toEqual([])
   clock.jump(-3_600_000)
-  expect(overHere(keeper)).toEqual(['call_a'])
+  expect(overHere(keeper)).toEqual([{ id: 'call_a', deadline: 1_005_000 }])
 })
 
 test('a deadline is read as if the clock had not been set, but for the difference of two looks', () => {

@@ -10,6 +10,7 @@ import type { FlowId, Millis, SessionId, TurnId } from '../../model/id.ts'
 import { nothingSpent } from '../../model/money.ts'
 import { recordedOfDay } from './day-spending.ts'
 import { Fenced } from './faults.ts'
+import { keepTime } from './kept-time.ts'
 import type { Running } from './running.ts'
 import type { Runtime } from './runtime.ts'
 import { AppendFault, type Key, type Tx } from './store-port.ts'
@@ -91,19 +92,17 @@ function forgetOne(starting: Map<TurnId, number>, turn: TurnId): void {
   else starting.delete(turn)
 }
 
-export const startedEvent = (
+/** In the transaction that starts the turn: its time is kept from this moment on. */
+export function startedEvent(
   runtime: Runtime,
   session: SessionId,
   turn: TurnId,
-  deadline: Millis,
-): EventOf<'turn.started'> => ({
-  type: 'turn.started',
-  session,
-  turn,
-  node: runtime.node,
-  epoch: 1,
-  deadline: Math.floor(deadline),
-})
+  until: Millis,
+): EventOf<'turn.started'> {
+  const deadline = Math.floor(until)
+  keepTime(runtime, turn, deadline)
+  return { type: 'turn.started', session, turn, node: runtime.node, epoch: 1, deadline }
+}
 
 type Sent = EventOf<'message.sent'>
 type SentFields = {

@@ -225,3 +225,26 @@ test('the fork for elaborate does not see the running turn: now it reads the req
   expect(prompts[0]?.indexOf('<message>')).toBeGreaterThan(prompts[0]?.indexOf('4711') ?? Infinity)
   expect(prompts[0]).not.toContain('send-message {')
 })
+
+test('after the clock had been set forward, what writes a message out was stopped before it began', async () => {
+  const w = await mailWorld({
+    agents: {
+      writer: {
+        model: 'scripted/writer',
+        script: async (turn) => {
+          if (turn.task.includes('<message>'))
+            return w.clock.sleep(1000, turn.signal).then(() => 'a long text with all the facts')
+          if (turn.task !== 'write') return 'ok'
+          w.clock.jump(3 * 3_600_000)
+          const sent = { session: b, message: 'short', elaborate: true, id: 'e', draft: true }
+          return JSON.stringify((await turn.tool('send-message', sent)).value)
+        },
+      },
+    },
+  })
+  const [a, b] = [await w.open('writer'), await w.open('writer')]
+  await told(w, a, 'write')
+  expect(await w.exchange.mail.message(as(a), 'e')).toMatchObject({
+    message: 'a long text with all the facts',
+  })
+})

@@ -13,6 +13,7 @@ import { countGently } from '../../model/text.ts'
 import { untilEnded } from '../turns/turn-ending.ts'
 import { assertOurs, commit, type OpenedTurn, openTurn, sentEvent, startedEvent } from '../kernel/commit.ts'
 import { Stopped } from '../kernel/faults.ts'
+import { deadlineNow } from '../kernel/kept-time.ts'
 import { createdEvent, newSession } from '../kernel/new-session.ts'
 import type { Runtime } from '../turns/runtime.ts'
 import type { Writer } from './mail.ts'
@@ -124,8 +125,8 @@ async function begin(
       })
       const deadline = Math.min(
         tx.now + runtime.limits.subagentTimeoutMs,
-        row.deadline,
-        row.call?.deadline ?? Infinity,
+        deadlineNow(runtime, row.id, row.deadline),
+        row.call === null ? Infinity : deadlineNow(runtime, row.call.id, row.call.deadline),
       )
       const started = startedEvent(runtime, session, turn, deadline)
       tx.append(

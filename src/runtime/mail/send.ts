@@ -101,8 +101,6 @@ export async function post(node: Runtime, request: SendRequest): Promise<Posted 
   )
   if (!isOpened(decided)) return decided === 'known' ? sentBefore(runtime, sending) : decided
   const { input: sent, started } = decided
-  if (started === null && sent.turn !== null && sent.deadline !== null)
-    keepTime(runtime, sent.turn, sent.deadline)
   return {
     message: sent.message,
     session: sent.session,
@@ -186,6 +184,8 @@ async function decide(
   const started = rests
     ? startedEvent(runtime, session, turn, tx.now + sentTurnMs(request.timeoutMs, agent, runtime.limits))
     : null
+  if (started === null && sent.turn !== null && sent.deadline !== null)
+    keepTime(runtime, sent.turn, sent.deadline)
   tx.append(
     ...draft.events,
     ...(made === null

@@ -14,7 +14,7 @@ import { withSessionModel } from '../kernel/new-session.ts'
 import { follow } from './claim.ts'
 import { finishTurn } from './ending.ts'
 import { BudgetExhausted, Fenced, RunnerLost, SaidTooMuch, Stopped } from '../kernel/faults.ts'
-import { forgetTime, keepTime, renewTime } from '../kernel/kept-time.ts'
+import { forgetTime, keepOnly, keepTime } from '../kernel/kept-time.ts'
 import { settleCommits, startingOne } from '../kernel/commit.ts'
 import { inProject } from '../kernel/projects-port.ts'
 import { AppendFault } from '../kernel/store-port.ts'
@@ -52,7 +52,7 @@ export function startTurn(
   Object.assign(running, countUsed(recorded))
   running.progressAt = runtime.clock.elapsed()
   running.steering.looks = runtime.steeredEarly.delete(row.id) || recorded !== null
-  renewTime(runtime, row.id, row.deadline)
+  keepOnly(runtime, row.id, row.deadline)
   if (row.call !== null) keepTime(runtime, row.call.id, row.call.deadline)
   runtime.running.set(row.id, running)
   const run = async (note: (turn: TurnId) => void): Promise<void> => {
