@@ -4,9 +4,10 @@
  * view that lags.
  */
 import type { DatabaseSync } from 'node:sqlite'
-import type { Millis } from '../model/id.ts'
+import type { Millis, SessionId } from '../model/id.ts'
 import { AppendFault } from '../runtime/kernel/store-port.ts'
 import { applyAll, type Transaction } from './apply.ts'
+import { Conversations } from './conversations.ts'
 import { isCovered } from './covered.ts'
 import type { Reading } from './facts.ts'
 import { Live } from './live.ts'
@@ -35,6 +36,7 @@ class FoldedFirst implements Reading {
 export class Behind {
   readonly #writer: () => Writer
   readonly live = new Live()
+  readonly conversations = new Conversations()
   readonly #tail = new Tail()
   /** The views could not follow: what is in the open transaction cannot be committed. */
   broken = false
@@ -67,6 +69,7 @@ export class Behind {
       applyAll(writer.writes, row, row.events, row.sessions)
     }
     this.live.apply(row)
+    this.conversations.apply(row, (id) => this.live.row(id as SessionId)?.kind === 'persistent')
   }
 
   /** Before a commit: the views are never further behind than a few milliseconds of work. */
@@ -99,11 +102,13 @@ export class Behind {
   undo(): void {
     this.broken = false
     this.live.clear()
+    this.conversations.clear()
     this.#tail.undo()
   }
 
   /** After a fault the log says how far it came. */
   reload(db: DatabaseSync): void {
+    this.conversations.clear()
     this.#tail.reload(db)
   }
 

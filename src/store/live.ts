@@ -14,8 +14,8 @@ import { isFree, isPlain } from './covered.ts'
 import { dropOldest } from './drop-oldest.ts'
 
 type Turn = { -readonly [Name in keyof TurnRow]: TurnRow[Name] }
-/** `turns` have not ended; `calls` are those that it blocks on. */
-type Session = { row: SessionRow; turns: Set<Turn>; calls: Set<TurnId> }
+/** `turns` have not ended; `calls` are those that it blocks on; `seq` is the event that changed its row last. */
+type Session = { row: SessionRow; turns: Set<Turn>; calls: Set<TurnId>; seq: number }
 /** `openedAt` of each of its calls; `made` counts the sessions that it created. */
 type Flow = { made: number; openedAt: Millis[]; live: number }
 
@@ -71,7 +71,9 @@ export class Live {
     }
   }
 
-  row = (id: SessionId): SessionRow | undefined => this.#sessions.get(id)?.row
+  /** Undefined also where something after that event has changed it. */
+  row = (id: SessionId, upTo = Infinity): SessionRow | undefined =>
+    (this.#sessions.get(id)?.seq ?? Infinity) <= upTo ? this.#sessions.get(id)?.row : undefined
 
   /** For a call that makes its own session. */
   open(callerTurn: TurnId, now: Millis): Omit<OpenFacts, 'target'> | undefined {
@@ -91,19 +93,15 @@ export class Live {
 
   /** Whether it is here, and so was never told anything: a notice takes a session out. */
   hasSession = (id: SessionId): boolean => this.#sessions.has(id)
-
   hasTurn = (id: TurnId): boolean => this.#turns.has(id)
 
   /** How many entries its conversation has; undefined where it is not here. */
   countEntries = (id: SessionId): number | undefined => this.#sessions.get(id)?.row.entries
 
   apply({ seq: last, at, events }: Transaction): void {
-    for (const event of events) if (event.type === 'session.created') this.#create(event, at)
+    for (const event of events) if (event.type === 'session.created') this.#create(event, last, at)
     let seq = last - events.length
-    for (const event of events) {
-      seq += 1
-      this.#fold(event, seq, at, events)
-    }
+    for (const event of events) this.#fold(event, (seq += 1), at, events)
   }
 
   lease = (node: string, until: Millis): void => void this.#leases.set(node, until)
@@ -137,11 +135,11 @@ export class Live {
 
   #find = (id: TurnId | null): Turn | undefined => (id === null ? undefined : this.#turns.get(id))
 
-  #create(event: EventOf<'session.created'>, createdAt: Millis): void {
+  #create(event: EventOf<'session.created'>, seq: number, createdAt: Millis): void {
     const { session: id, agent, kind, parent, cwd, title, model, flow } = event
     const unsaid = { archived: false as const, entries: 0, summary: null, summaryEntries: 0 }
     const row: SessionRow = { id, agent, kind, parent, cwd, title, model, createdAt, ...unsaid }
-    this.#sessions.set(id, { row, turns: new Set(), calls: new Set() })
+    this.#sessions.set(id, { row, turns: new Set(), calls: new Set(), seq })
     const made = flow === null ? undefined : this.#flows.get(flow)
     if (made !== undefined) made.made += 1
     dropOldest(this.#sessions, sessionsMax, ({ turns, calls }) => turns.size + calls.size === 0)
@@ -209,7 +207,8 @@ export class Live {
 
   #end({ turn: id, session, entry, tokensUsed }: EventOf<'turn.ended'>, seq: number): void {
     const known = this.#sessions.get(session)
-    if (known !== undefined && entry !== null) known.row = { ...known.row, entries: entry.n + 1 }
+    if (known !== undefined && entry !== null)
+      Object.assign(known, { row: { ...known.row, entries: entry.n + 1 }, seq })
     const turn = this.#find(id)
     if (turn === undefined) return
     Object.assign(turn, { state: 'ended', tokensUsed, endedSeq: turn.endedSeq ?? seq })

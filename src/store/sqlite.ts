@@ -70,6 +70,7 @@ export function sqliteStore({
   const sessionNow = after(async (id: SessionId) => sessionFacts(reading(), id), queue)
   const readEntries: Store['entries'] = (...asked) => selectEntriesGently(reader, ...asked)
   const entriesNow = after(readEntries, queue)
+  const { conversations } = queue.behind
   let closing: Promise<void> | null = null
   return {
     ...reads,
@@ -95,10 +96,17 @@ export function sqliteStore({
     health: () => withProgress(queue.outage.health(), check.progress()),
     transact: (keys, work, urgent) => queue.transact(keys, work, urgent),
     turn: async (id) => (await queue.known())?.turn(id)?.turn ?? turnNow(id),
-    session: async (id) => (await queue.known())?.row(id) ?? reads.session(id),
+    session: async (id) =>
+      queue.behind.live.row(id, queue.durable) ?? (await queue.known())?.row(id) ?? reads.session(id),
     sessionFacts: async (id) => (await queue.known())?.session(id, now()) ?? sessionNow(id),
-    entries: (session, select) =>
-      (queue.isSettled() && !queue.behind.lacksEntries(session) ? readEntries : entriesNow)(session, select),
+    entries: async (session, select) =>
+      conversations.page(session, select, queue.durable) ??
+      conversations.learn(session, select, () =>
+        (queue.isSettled() && !queue.behind.lacksEntries(session) ? readEntries : entriesNow)(
+          session,
+          select,
+        ),
+      ),
     onHint(listener) {
       queue.listeners.add(listener)
       return () => queue.listeners.delete(listener)
