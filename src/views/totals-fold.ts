@@ -39,9 +39,9 @@ export const knowNothing = (): Known => ({
   said: new Map(),
 })
 
-export type TotalsFold = (event: Event, at: Millis, into: readonly RunningSums[]) => void
+export type TotalsFold = (event: Event, at: Millis, into: RunningSums) => void
 
-type Folds = { [T in EventType]?: (event: EventOf<T>, at: Millis, into: readonly RunningSums[]) => void }
+type Folds = { [T in EventType]?: (event: EventOf<T>, at: Millis, into: RunningSums) => void }
 
 /** A fork begins with its part of what was said. */
 const shareSaid = ({ entries, back }: EventOf<'session.forked'>, said: number): number =>
@@ -62,22 +62,18 @@ export function createFold(known: Known): TotalsFold {
       agentOfTurn.set(toTurnId(event.call), agent)
       agentOfCall.set(event.call, agent)
       const history = said.get(event.session) ?? 0
-      for (const sums of into) sums.addCall(event.context.tokens, history)
+      into.addCall(event.context.tokens, history)
     },
     'call.refused': (event, _at, into) => {
       const agent =
         event.agent === '' || namelessCodes.has(event.refusal.code) ? 'unknown' : agents(event.agent)
-      for (const sums of into) {
-        sums.refused += 1
-        sums.addOutcome(agent, 'refused')
-      }
+      into.refused += 1
+      into.addOutcome(agent, 'refused')
     },
     'call.ended': (event, _at, into) => {
       const agent = agentOfCall.take(event.call) ?? 'other'
-      for (const sums of into) {
-        sums.addOutcome(agent, event.outcome)
-        sums.addTime(agent, Math.max(0, event.endedAt - event.openedAt))
-      }
+      into.addOutcome(agent, event.outcome)
+      into.addTime(agent, Math.max(0, event.endedAt - event.openedAt))
     },
     'session.created': places.open,
     'step.ended': (event, at, into) => {
@@ -86,15 +82,13 @@ export function createFold(known: Known): TotalsFold {
       const agent = agentOfTurn.get(turn) ?? 'other'
       const model = models(event.usage.model ?? event.name)
       spent.add(turn, event.usage)
-      for (const sums of into) sums.addTokens({ agent, model, ...places.find(event, at) }, event.usage)
+      into.addTokens({ agent, model, ...places.find(event, at) }, event.usage)
     },
     'turn.ended': (event, at, into) => {
       const turn = event.turn ?? 'turn_'
       const agent = agentOfTurn.take(turn) ?? 'other'
       const usage = spent.takeRest(turn, event)
-      if (usage !== null)
-        for (const sums of into)
-          sums.addTokens({ agent, model: models(cutOff), ...places.find(event, at) }, usage)
+      if (usage !== null) into.addTokens({ agent, model: models(cutOff), ...places.find(event, at) }, usage)
       if (event.entry !== null)
         said.set(
           event.session,
@@ -106,14 +100,10 @@ export function createFold(known: Known): TotalsFold {
     if (opensTurn(event)) {
       agentOfTurn.set(event.turn, agents(event.grant.agent))
       const isRoot = event.flow.slice(5) === event.turn.slice(5)
-      for (const sums of into) {
-        sums.turns += 1
-        if (isRoot) sums.requests += 1
-      }
+      into.turns += 1
+      if (isRoot) into.requests += 1
     }
-    const fold = folds[event.type] as
-      | ((event: Event, at: Millis, into: readonly RunningSums[]) => void)
-      | undefined
+    const fold = folds[event.type] as ((event: Event, at: Millis, into: RunningSums) => void) | undefined
     fold?.(event, at, into)
   }
 }

@@ -64,6 +64,8 @@ class LogTotals implements TotalsView {
   #all = new RunningSums()
   readonly #minutes = once(() => new Map<Millis, RunningSums>())
   #ages = new Ages()
+  /** What the minute that is counted now has added: it goes to the three above once, and not with every event. */
+  #lately: { minute: Millis; sums: RunningSums } | null = null
   readonly #known = once(() => knowNothing())
   #fold: TotalsFold | null = null
   readonly #stopped = new AbortController()
@@ -81,6 +83,7 @@ class LogTotals implements TotalsView {
 
   read(since: Millis | null): Totals {
     if (this.#state === 'asleep') this.#begin()
+    this.#settle()
     const place = {
       complete: this.#state === 'complete',
       upTo: this.#cursor,
@@ -173,6 +176,7 @@ class LogTotals implements TotalsView {
     const { file, report } = this.#deps
     if (file === undefined || this.#saved === null || this.#cursor === this.#saved) return
     this.#saved = this.#cursor
+    this.#settle()
     const saved: SavedTotals = {
       seq: this.#cursor,
       from: this.#from,
@@ -190,15 +194,23 @@ class LogTotals implements TotalsView {
       if (seq <= this.#cursor) continue
       this.#cursor = seq
       this.#from ??= at
-      const age = this.#ages.at(at)
+      const minute = Math.floor(at / minuteMs) * minuteMs
+      if (this.#lately?.minute !== minute) this.#settle()
+      this.#lately ??= { minute, sums: new RunningSums() }
       this.#fold ??= createFold(this.#known.get())
-      this.#fold(event, at, [this.#all, age, ...this.#listMinutes(at)])
+      this.#fold(event, at, this.#lately.sums)
     }
     if (this.#cursor - (this.#saved ?? 0) >= saveEvents) this.#saveSoon()
   }
 
-  #listMinutes(at: Millis): RunningSums[] {
-    const minute = Math.floor(at / minuteMs) * minuteMs
+  #settle(): void {
+    if (this.#lately === null) return
+    const { minute, sums } = this.#lately
+    this.#lately = null
+    for (const whole of [this.#all, this.#ages.at(minute), ...this.#listMinutes(minute)]) whole.add(sums)
+  }
+
+  #listMinutes(minute: Millis): RunningSums[] {
     const oldest = Math.floor(this.#deps.clock.now() / minuteMs) * minuteMs - minutesMax * minuteMs
     if (minute < oldest) return []
     const minutes = this.#minutes.get()
