@@ -60,9 +60,10 @@ export function lettaDoor(deps: LettaDeps): (app: FastifyInstance, identity: Ide
         door.flights.close()
         for (const close of door.atClose) close()
       })
-      scope.addHook('onRequest', async (request, reply) => {
+      scope.addHook('onRequest', (request, reply, done) => {
         const no = notTheUser(identity.of(request))
-        if (no !== null) return refuse(reply, no)
+        if (no === null) done()
+        else void refuse(reply, no)
       })
       mount(scope, door)
       mountMissing(scope)

@@ -6,13 +6,13 @@
 import type { TurnId } from '../../model/id.ts'
 import type { Refusal } from '../../model/refusal.ts'
 import { parseTraceparent } from '../../model/trace.ts'
-import { createFeed } from '../look/feed.ts'
+import { createFeed, type Feed } from '../look/feed.ts'
 import type { StoreHealth } from '../kernel/store-health.ts'
 import { findRunning } from '../kernel/runtime.ts'
 import { agentDesk, type AgentDesk } from './agents.ts'
 import { onlyUser, type Asker } from './asker.ts'
 import { callDesk, type CallDesk } from './calls.ts'
-import { openGate } from './gate.ts'
+import { openGate, type Gate } from './gate.ts'
 import { logDesk, type LogDesk } from './log.ts'
 import { mailDesk, type MailDesk } from './mail.ts'
 import type { DeskParts } from './parts.ts'
@@ -46,11 +46,58 @@ export type Desks = {
 
 const never = new AbortController().signal
 
+/** A class, because every request has one: getters that an object defines for itself cost microseconds. */
+class AskersDesk implements Desk {
+  readonly #parts: DeskParts
+  readonly #feed: Feed
+  readonly #asker: Asker
+
+  constructor(parts: DeskParts, feed: Feed, asker: Asker) {
+    this.#parts = parts
+    this.#feed = feed
+    this.#asker = asker
+  }
+
+  // Most requests need one noun.
+  get calls(): CallDesk {
+    return callDesk(this.#parts, this.#asker, this.#gate())
+  }
+  get sessions(): SessionDesk {
+    return sessionDesk(this.#parts, this.#asker, this.#gate())
+  }
+  get mail(): MailDesk {
+    return mailDesk(this.#parts, this.#asker, this.#gate())
+  }
+  get questions(): QuestionDesk {
+    return questionDesk(this.#parts, this.#asker)
+  }
+  get agents(): AgentDesk {
+    return agentDesk(this.#parts, this.#asker)
+  }
+  get tools(): ToolDesk {
+    return toolDesk(this.#parts, this.#asker, this.#gate())
+  }
+  get log(): LogDesk {
+    return logDesk(this.#parts, this.#feed, this.#asker, this.#gate())
+  }
+  get programs(): ProgramDesk {
+    return programDesk(this.#parts, this.#asker, this.#gate())
+  }
+
+  onlyUser(what: string): Refusal | null {
+    return onlyUser(this.#asker.who, what)
+  }
+
+  #gate(): Gate {
+    return openGate(this.#parts, this.#asker)
+  }
+}
+
 export function openDesks(parts: DeskParts): Desks {
   const feed = createFeed(parts.runtime)
   return {
-    as(given) {
-      const asker: Asker = {
+    as: (given) =>
+      new AskersDesk(parts, feed, {
         who: { kind: 'user' },
         act: null,
         signal: never,
@@ -59,37 +106,7 @@ export function openDesks(parts: DeskParts): Desks {
         ...given,
         // What is not a trace is no reason to refuse the request.
         trace: parseTraceparent(given.trace) === null ? null : (given.trace ?? null),
-      }
-      const gate = openGate(parts, asker)
-      // Most requests need one noun.
-      return {
-        get calls() {
-          return callDesk(parts, asker, gate)
-        },
-        get sessions() {
-          return sessionDesk(parts, asker, gate)
-        },
-        get mail() {
-          return mailDesk(parts, asker, gate)
-        },
-        get questions() {
-          return questionDesk(parts, asker)
-        },
-        get agents() {
-          return agentDesk(parts, asker)
-        },
-        get tools() {
-          return toolDesk(parts, asker, gate)
-        },
-        get log() {
-          return logDesk(parts, feed, asker, gate)
-        },
-        get programs() {
-          return programDesk(parts, asker, gate)
-        },
-        onlyUser: (what) => onlyUser(asker.who, what),
-      }
-    },
+      }),
     health: () => parts.runtime.store.health(),
     runs(turn) {
       const running = findRunning(parts.runtime, turn)
