@@ -151,11 +151,10 @@ async function decide(
   const { waiting, pending } = facts.waiting === undefined && inbox ? await tx.mail(session) : facts
   if (fresh !== null && facts.target.session !== null)
     return badInput('id', request.id, 'an id that no session has')
-  const made = fresh
   const grant = openMessage(
     {
       target: session,
-      fresh: made?.row ?? null,
+      fresh: fresh?.row ?? null,
       targetAgent: agent,
       client: senderClient(sender),
       now: request.now ?? false,
@@ -171,7 +170,7 @@ async function decide(
     { ...readWorld(runtime, sender, tx.now), day: row === null ? null : readDayBudget(runtime, row.cwd) },
   )
   if (isRefusal(grant) || row === null) return isRefusal(grant) ? grant : { code: 'session_unknown', session }
-  const told = inbox || made !== null ? null : await tx.notices(session)
+  const told = inbox || fresh !== null ? null : await tx.notices(session)
   const sent = messageEvent(
     sending,
     inbox ? null : turn,
@@ -184,19 +183,23 @@ async function decide(
   const started = rests
     ? startedEvent(runtime, session, turn, tx.now + sentTurnMs(request.timeoutMs, agent, runtime.limits))
     : null
-  if (started === null && sent.turn !== null && sent.deadline !== null)
-    keepTime(runtime, sent.turn, sent.deadline)
+  if (started === null) keepSent(runtime, sent)
   tx.append(
     ...draft.events,
-    ...(made === null
+    ...(fresh === null
       ? []
-      : [createdEvent(made.row, { flow: sender.kind === 'turn' ? flow : null }), ...made.events]),
+      : [createdEvent(fresh.row, { flow: sender.kind === 'turn' ? flow : null }), ...fresh.events]),
     sent,
     ...(started === null ? [] : [started]),
     ...(inbox ? [] : ruling.woken),
     ...(answered === null ? [] : [answeredEvent(answered, sent.message, sent.senderTurn)]),
   )
   return { session: row, input: sent, started, at: tx.now }
+}
+
+/** What is queued has the time that its sender gave it. */
+function keepSent(runtime: Runtime, { turn, deadline }: EventOf<'message.sent'>): void {
+  if (turn !== null && deadline !== null) keepTime(runtime, turn, deadline)
 }
 
 /** The same id again: the same answer, if it was the same message; otherwise a no. */
