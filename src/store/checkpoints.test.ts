@@ -52,7 +52,8 @@ test('a thread writes what was committed to the log, and the file beside it begi
   const { file, db, pages, write } = openPages()
   const checkpoints = new Checkpoints(file, sizes)
   let [longest, restarts] = [0, 0]
-  for (let last = 0; restarts < 2;) {
+  // Until the thread is there, SQLite may begin the file again by itself.
+  for (let last = 0; restarts < 2 || checkpoints.passes <= 2;) {
     write(checkpoints)
     const { log } = pages()
     if (log < last) restarts += 1
@@ -60,7 +61,6 @@ test('a thread writes what was committed to the log, and the file beside it begi
     longest = Math.max(longest, log)
     await sleep(1)
   }
-  expect(checkpoints.passes).toBeGreaterThan(2)
   expect(longest).toBeLessThanOrEqual(2 * sizes.alone)
   const rows = (db.prepare('select count(*) as n from pages').get() as { n: number }).n
   await checkpoints.close()

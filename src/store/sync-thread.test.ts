@@ -1,8 +1,9 @@
 /** The thread that makes commits durable: what it waits for, what it says, and what happens without it. */
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { close, closeSync, mkdtempSync, open, openSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate as nextRound } from 'node:timers/promises'
 import type { Worker } from 'node:worker_threads'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { removeLater } from '../../test/kits/small-disk.ts'
@@ -50,23 +51,71 @@ test('the event loop goes on while the disk takes its time, once the thread is t
 test('a thread that ends takes nothing with it: what it was asked for is made on the main thread', async () => {
   const { sync, thread } = await openThreaded()
   const ends = thread.terminate()
-  for (let time = 0; time < 20; time += 1) await sync.sync()
+  let isMade = false
+  void sync.sync().then(() => (isMade = true))
   await ends
+  for (let round = 0; round < 20; round += 1) await nextRound()
+  expect(isMade).toBe(true)
   expect(await isMadeHere(sync)).toBe(true)
 })
 
-test('a fault of the disk has its code on either thread', async () => {
+const fault = { code: 'EINVAL', message: expect.stringContaining('fdatasync') }
+
+/** A pipe in the place of the file cannot be synced. */
+async function openFailing(): Promise<{ sync: LogSync; thread: Worker }> {
   const log = join(scratch(), 'tieline.db')
   makePipe(`${log}-wal`)
   const sync = openLogSync(log)
   onTestFinished(() => sync.close())
-  const isReady = new Promise<void>((resolve) =>
-    process.once('worker', (thread: Worker) => thread.once('message', () => resolve())),
+  const started = new Promise<Worker>((resolve) =>
+    process.once('worker', (thread: Worker) => thread.once('message', () => resolve(thread))),
   )
-  const fault = { code: 'EINVAL', message: expect.stringContaining('fdatasync') }
   await expect(sync.sync()).rejects.toMatchObject(fault)
-  await isReady
+  return { sync, thread: await started }
+}
+
+test('a fault of the disk has its code on either thread', async () => {
+  const { sync } = await openFailing()
   await expect(sync.sync()).rejects.toMatchObject(fault)
+})
+
+test('R2: what a thread that died was asked for does not count as done', async () => {
+  const { sync, thread } = await openFailing()
+  const ends = thread.terminate()
+  await expect(sync.sync()).rejects.toMatchObject(fault)
+  await ends
+})
+
+test('the file is closed after its thread has ended', async () => {
+  const log = join(scratch(), 'tieline.db')
+  writeFileSync(`${log}-wal`, 'x')
+  const started = new Promise<Worker>((resolve) => process.once('worker', resolve))
+  const sync = openLogSync(log)
+  await sync.sync()
+  const thread = await started
+  let isOver = false
+  thread.once('exit', () => (isOver = true))
+  await sync.close()
+  expect(isOver).toBe(true)
+})
+
+test('a thread that waits for nothing does not keep a process alive', () => {
+  const log = join(scratch(), 'tieline.db')
+  writeFileSync(`${log}-wal`, 'x')
+  const program = `
+    const { openLogSync } = await import(${JSON.stringify(new URL('log-sync.ts', import.meta.url).href)})
+    const sync = openLogSync(${JSON.stringify(log)})
+    const started = new Promise((resolve) => process.once('worker', (thread) => thread.once('message', resolve)))
+    await sync.sync()
+    const alive = setInterval(() => undefined, 1000)
+    await started
+    clearInterval(alive)
+    await sync.sync()
+    console.log('synced')`
+  const file = join(scratch(), 'program.mjs')
+  writeFileSync(file, program)
+  const run = spawnSync(process.execPath, [file], { encoding: 'utf8', timeout: 30_000 })
+  expect([run.status, run.stdout]).toEqual([0, 'synced\n'])
 })
 
 test('files of others that hang do not hold up a commit', async () => {
