@@ -123,8 +123,8 @@ async function closeFiles(
   await queue.drain()
   queue.catchUpHere()
   await checkpoints?.close()
-  if (reader !== queue.writer.db) reader.close()
   await logSync?.close()
+  if (reader !== queue.writer.db) reader.close()
   queue.writer.db.close()
   release()
 }
