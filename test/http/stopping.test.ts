@@ -1,4 +1,5 @@
 /** What those are told who wait while the server stops. */
+import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import type { SessionId } from '../../src/model/id.ts'
@@ -27,12 +28,15 @@ test('who does not leave by itself in a moment is cut off, and the stop does not
   const socket = connect(server.port, '127.0.0.1')
   onTestFinished(() => void socket.destroy())
   socket.on('error', () => undefined)
+  // What it is told is read, or it never sees the end.
+  socket.resume()
   let isClosed = false
   socket.on('close', () => (isClosed = true))
   // A request whose body never comes.
   const head = ['POST /api/calls HTTP/1.1', `host: 127.0.0.1:${server.port}`, 'content-length: 9', '', '{']
+  const arrived = once(server.app.server, 'request')
   socket.write(head.join('\r\n'))
-  await until(() => server.idleMs() === 0)
+  await arrived
   const closed = server.close()
   await until(() => isClosed)
   await closed
