@@ -187,12 +187,12 @@ export class CommitQueue {
   }
 
   async #syncFile(logSync: LogSync, seq: number): Promise<void> {
-    try {
-      await logSync.sync()
-    } catch (cause) {
+    const synced = logSync.sync()
+    this.#deliveries.tell()
+    await synced.catch((cause: unknown) => {
       this.#unsynced = true
       throw cause
-    }
+    })
     this.#files.file?.check()
     this.durable = this.#runner.seq = seq
   }

@@ -1,7 +1,8 @@
 /**
  * Tells what became of works, after the commit that made them durable (R2) and in its order. What a work's caller does
  * next runs at once, so many are told in slices, and others run in between.
- * While works wait that must not be late, nobody is told: recording what ends comes before what follows from it.
+ * While works wait that must not be late, nobody is told: recording what ends comes before what follows from it. They
+ * are told when the disk has those works.
  */
 import type { Hint } from '../runtime/kernel/store-port.ts'
 import { tellAll } from './hints.ts'
@@ -28,10 +29,17 @@ export class Deliveries {
   add(settled: readonly Settled[], later: boolean): void {
     for (const one of settled) this.#waiting.push(one)
     this.#putOff = later ? this.#putOff + 1 : 0
-    if ((!later || this.#putOff > putOffMax) && !this.#scheduled) this.#tell()
+    if (!later || this.#putOff > putOffMax) this.tell()
   }
 
-  #tell(): void {
+  /** Also while the disk has the next group: nobody is made late by it then. */
+  tell(): void {
+    if (this.#scheduled || this.isEmpty()) return
+    this.#putOff = 0
+    this.#tellSlice()
+  }
+
+  #tellSlice(): void {
     const slice = this.#waiting.splice(0, worksPerSlice)
     for (const { job, ok, value } of slice) {
       if (ok) job?.resolve(value)
@@ -43,7 +51,7 @@ export class Deliveries {
     this.#scheduled = true
     setImmediate(() => {
       this.#scheduled = false
-      this.#tell()
+      this.#tellSlice()
     })
   }
 }

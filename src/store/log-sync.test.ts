@@ -107,6 +107,20 @@ test('works that come while the disk is busy become durable together, with one s
   await Promise.all(others)
 })
 
+test('who was not told because an urgent work waited is told while the disk has that one', async () => {
+  const { store, syncs, slowDown } = openSlow()
+  slowDown()
+  const first = append(store, created('ses_first')).then(() => 'told')
+  await soon(first)
+  const urgent = store.transact(keysOf('ses_urgent'), async (tx) => tx.append(created('ses_urgent')), true)
+  syncs.shift()?.resolve()
+  expect(await soon(first)).toBe('told')
+  expect(syncs).toHaveLength(1)
+  expect(await soon(urgent.then(() => 'told'))).toBe('waits')
+  syncs.shift()?.resolve()
+  await urgent
+})
+
 test('what needs no sync has none: leases, refusals, and views that follow', async () => {
   const { store, syncs, slowDown } = openSlow()
   await append(store, created('ses_a'))
