@@ -1,26 +1,28 @@
 /** The thread that makes commits durable. It sleeps until it is asked, and waits for the disk and nobody else. */
 import { fdatasyncSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
-import { ended, type Synced, type SyncOrder } from './log-sync.ts'
+import { askedAt, doneAt, ended, toldAt, type SyncOrder, type SyncWord } from './log-sync.ts'
 
-const { handle, asked } = workerData as SyncOrder
-const counts = new Int32Array(asked)
-const answer = (done: Synced): void => parentPort?.postMessage(done)
+const { handle, counters } = workerData as SyncOrder
+const counts = new Int32Array(counters)
+const say = (word: SyncWord): void => parentPort?.postMessage(word)
 
-function sync(): Synced {
+function sync(of: number): void {
   try {
     fdatasyncSync(handle)
-    return 'synced'
   } catch (fault) {
     const { message, code } = fault as NodeJS.ErrnoException
-    return { message, code }
+    return say({ of, fault: { message, code } })
   }
+  Atomics.store(counts, doneAt, of)
+  Atomics.notify(counts, doneAt)
+  if (Atomics.load(counts, toldAt) === of) say({ of, fault: null })
 }
 
-let seen = Atomics.load(counts, 0)
-answer('started')
+let seen = Atomics.load(counts, askedAt)
+say('started')
 while (seen !== ended) {
-  Atomics.wait(counts, 0, seen)
-  seen = Atomics.load(counts, 0)
-  if (seen !== ended) answer(sync())
+  Atomics.wait(counts, askedAt, seen)
+  seen = Atomics.load(counts, askedAt)
+  if (seen !== ended) sync(seen)
 }
