@@ -15,6 +15,7 @@ import type { Who } from '../runtime/desk/asker.ts'
 import { tooManyListeners, type Feed } from './feed.ts'
 import type { Follower } from './feed-follow.ts'
 import { loggedPath, type LogSink } from './log-sink.ts'
+import { answerSocket } from './plain-answer.ts'
 import type { RateLimit } from './rate-limit.ts'
 import { wireNo, toWireNo, type WireNo } from './wire-error.ts'
 import { answerPings, type Pulse, createPulse } from './socket-pulse.ts'
@@ -65,7 +66,7 @@ export function feedSocket(options: FeedSocketOptions): FeedSocket {
     one.on(
       'wsClientError',
       contained(broke, (_error, socket: Duplex) =>
-        decline(socket, wireNo('bad_request', 'This is not a WebSocket handshake (RFC 6455, version 13).')),
+        answerSocket(socket, wireNo('bad_request', 'This is not a WebSocket handshake (RFC 6455, version 13).')),
       ),
     )
   const sockets = new Set<WebSocket>()
@@ -76,7 +77,7 @@ export function feedSocket(options: FeedSocketOptions): FeedSocket {
         contained(broke, () => socket.destroy()),
       )
       const admitted = await options.admit(request)
-      if ('status' in admitted) return decline(socket, admitted)
+      if ('status' in admitted) return answerSocket(socket, admitted)
       const door = options.doors[loggedPath(request.url)]
       const via = door === undefined ? server : wide
       via.handleUpgrade(request, socket, head, (ws) => {
@@ -142,17 +143,6 @@ function openDoor(
   }
   ws.on('close', contained(onFault, detach))
   open(onFault)
-}
-
-function decline(socket: Duplex, { status, headers, body }: WireNo): void {
-  const text = JSON.stringify(body)
-  const lines = Object.entries({
-    ...headers,
-    'content-type': 'application/json; charset=utf-8',
-    'content-length': String(Buffer.byteLength(text)),
-    connection: 'close',
-  }).map(([name, value]) => `${name}: ${value}\r\n`)
-  socket.end(`HTTP/1.1 ${status} No\r\n${lines.join('')}\r\n${text}`, () => socket.destroy())
 }
 
 class Conversation {

@@ -1,6 +1,5 @@
 /** The web application: its shape checks, its routes, its answers to broken requests. */
-import type { IncomingMessage } from 'node:http'
-import type { Socket } from 'node:net'
+import type { RequestListener, Server } from 'node:http'
 import { isUtf8 } from 'node:buffer'
 import { fastify, type FastifyInstance, type FastifyRequest } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
@@ -9,9 +8,9 @@ import { readInput } from '../model/read-input.ts'
 import { isRefusal } from '../model/refusal.ts'
 import { describeApi, docsRoutes } from './api-docs.ts'
 import { callRoutes } from './call-routes.ts'
-import type { SocketDoors } from './feed-socket.ts'
 import type { Guards } from './guards.ts'
 import { hookRoutes } from './hook-routes.ts'
+import type { HttpLimits } from './http-limits.ts'
 import { loggedPath } from './log-sink.ts'
 import { mailRoutes } from './mail-routes.ts'
 import { pageRoutes } from './page-routes.ts'
@@ -23,33 +22,24 @@ import { toolRoutes } from './tool-routes.ts'
 import { RefusedInput, WireError, wireNo, faultToWireNo } from './wire-error.ts'
 import { findExcess, inletLimits, notJson } from '../model/bounded-json.ts'
 
-const headerBytesMax = 16 * 1024
-
 const idCharsMax = 200
 
-export function createApp(limits: HttpLimits, { log, closing }: Deps, sockets: SocketDoors): App {
-  const http = {
-    headersTimeout: limits.headersMsMax,
-    requestTimeout: limits.requestMsMax,
-    connectionsCheckingInterval: Math.min(limits.headersMsMax, 5000),
-    maxHeaderSize: headerBytesMax,
-    // Other upgrades, like curl's to HTTP/2, are declined by going on without them.
-    shouldUpgradeCallback: (request: IncomingMessage) =>
-      (loggedPath(request.url) === '/ws' || Object.hasOwn(sockets, loggedPath(request.url))) &&
-      request.headers.upgrade?.toLowerCase() === 'websocket',
-  }
+/** `serverFactory` is given what answers requests, and has a server that listens already. */
+export function createApp(
+  limits: HttpLimits,
+  { log, closing }: Pick<Deps, 'log' | 'closing'>,
+  serverFactory: (answer: RequestListener) => Server,
+): App {
   const app = fastify({
     logger: false,
-    http,
+    serverFactory: (answer) => serverFactory(answer as RequestListener),
     bodyLimit: limits.bodyBytesMax,
-    requestTimeout: limits.requestMsMax,
-    keepAliveTimeout: keepAliveMs,
-    forceCloseConnections: 'idle',
     return503OnClosing: false,
     routerOptions: { maxParamLength: idCharsMax },
     frameworkErrors: (error, _request, reply) =>
       void say(reply as never, faultToWireNo(error, limits.bodyBytesMax)),
-    clientErrorHandler: answerBroken,
+    // The front answers those.
+    clientErrorHandler: () => undefined,
     schemaController: {
       compilersFactory: { buildValidator: () => checkInput, buildSerializer: () => () => JSON.stringify },
     } as object,
@@ -147,54 +137,6 @@ export function socketRoute(app: App): void {
       ),
   )
 }
-
-/** What is not HTTP, comes too slowly or has too much in its headers never gets as far as a route. */
-function answerBroken(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) return void socket.destroy()
-  const no =
-    error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-      ? wireNo('request_timeout', 'The request did not come in time.')
-      : error.code === 'HPE_HEADER_OVERFLOW'
-        ? wireNo('headers_too_large', `The headers have more than ${headerBytesMax} bytes.`)
-        : wireNo('bad_request', 'This is not HTTP/1.1.')
-  const body = JSON.stringify(no.body)
-  socket.end(
-    `HTTP/1.1 ${no.status} No\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ` +
-      `${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
-    () => socket.destroy(),
-  )
-}
-export type HttpLimits = {
-  bodyBytesMax: number
-  /** Of one client: an address and who it is. */
-  requestsPerMinute: number
-  /** Event streams and sockets at once. */
-  listenersMax: number
-  /** What a listener may be behind, once it is up to date, before it is dropped. */
-  bufferedBytesMax: number
-  /** What all listeners together may not have taken; beyond it, those that hold most are dropped. */
-  bufferedBytesTotalMax: number
-  connectionsMax: number
-  /** Until a request has come as a whole, and until its headers have. */
-  requestMsMax: number
-  headersMsMax: number
-  /** Streams get a comment each beat, sockets a ping each second one. */
-  beatMs: number
-}
-
-export const httpLimitsDefault: HttpLimits = {
-  bodyBytesMax: 1024 * 1024,
-  requestsPerMinute: 6000,
-  listenersMax: 2000,
-  bufferedBytesMax: 1024 * 1024,
-  bufferedBytesTotalMax: 128 * 1024 * 1024,
-  connectionsMax: 10_000,
-  requestMsMax: 30_000,
-  headersMsMax: 10_000,
-  beatMs: 15_000,
-}
-
-export const keepAliveMs = 72_000
 
 /** Which methods a path has, so that a wrong one is told from a path that does not exist. */
 type KnownRoutes = { methodsOf(path: string): string[] }

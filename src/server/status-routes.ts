@@ -1,36 +1,23 @@
 /** Whether the server lives, who it is, and what it counts. */
 import { Health, Nodes, Numbers, NumbersQuery, ServerView } from '../wire/server.ts'
-import type { StoreHealth } from '../runtime/kernel/store-health.ts'
+import { readHealth, uptimeSeconds } from './health.ts'
 import { defineRoutes, say, type App, type Deps } from './route.ts'
 import { wireNo, WireError } from './wire-error.ts'
 
 const tag = 'status'
-/** Everybody may ask for it, so it does not name the directory. */
-function showStore(health: StoreHealth): Health['store'] {
-  if (health.state === 'ok') {
-    const { checking } = health
-    const fine = { status: 'ok' as const, reason: null, cure: null, freeBytes: null, since: null }
-    return checking === undefined ? fine : { ...fine, checking }
-  }
-  const { reason, cure, freeBytes } = health.refusal
-  return { status: 'unavailable', reason, cure, freeBytes, since: health.since }
-}
 
 const nothingCounted = wireNo('not_found', 'This server counts nothing.')
 
 export function statusRoutes(app: App, deps: Deps): void {
-  const { desks, clock, version, startedAt, metrics, numbers, cwd, identity } = deps
-  const uptimeSeconds = (): number => Math.max(0, Math.floor((clock.elapsed() - startedAt) / 1000))
+  const { version, metrics, numbers, cwd, identity } = deps
   const schema = {
     summary: 'Whether the server lives, and whether it can record anything',
     tags: [tag],
     response: { 200: Health, 503: Health, '4xx': WireError },
   }
   app.get('/health', { config: { public: true }, schema }, async (_request, reply) => {
-    const health = desks.health()
-    return reply
-      .code(health.state === 'ok' ? 200 : 503)
-      .send({ status: health.state, version, uptimeSeconds: uptimeSeconds(), store: showStore(health) })
+    const { status, body } = readHealth(deps)
+    return reply.code(status).send(body)
   })
   const route = defineRoutes(app, deps, tag)
   route(
@@ -40,7 +27,7 @@ export function statusRoutes(app: App, deps: Deps): void {
     async ({ desk }) =>
       desk.onlyUser('see the server') ?? {
         version,
-        uptimeSeconds: uptimeSeconds(),
+        uptimeSeconds: uptimeSeconds(deps),
         cwd,
         auth: identity.mode,
       },
