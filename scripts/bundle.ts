@@ -79,6 +79,8 @@ function placeModules(context: Pick<ChunkingContext, 'getModuleInfo'>): Readonly
     'config-path',
   ])
   const placed = new Map<string, string>()
+  // Loaded once the server listens.
+  for (const id of gatherImports(context, ['open-doors'])) placed.set(id, 'doors')
   for (const id of gatherImports(context, ['open-server']))
     placed.set(id, relayed.has(id) ? 'relayed' : 'served')
   for (const id of gatherImports(context, ['cli/command-line'])) placed.set(id, 'common')
@@ -107,7 +109,7 @@ async function bundleProgram(): Promise<void> {
     chunkFileNames: '[name].js',
     codeSplitting: {
       // What a file imports joins it, unless it was placed before: so what the others import comes first.
-      groups: ['shown', 'common', 'relayed', 'served'].map((file, index) => ({
+      groups: ['shown', 'common', 'relayed', 'served', 'doors'].map((file, index) => ({
         name: (id, context) => ((placed ??= placeModules(context)).get(id) === file ? file : null),
         priority: 10 - index,
       })),

@@ -1,12 +1,9 @@
 /** Starts the server: the runtime with its doors, on one port. The only file that knows every layer. */
-import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { codexLink } from './adapters/codex/link.ts'
-import { hostSocket } from './adapters/host/socket.ts'
-import { lettaDoor } from './adapters/letta/serve.ts'
-import { mcpDoor, type McpDoorDeps } from './adapters/mcp/serve.ts'
 import { describePeers, describeUnconfined, startsPrograms } from './adapters/sandbox/describe-open.ts'
+import { hostSocketPath } from './adapters/host/hub.ts'
 import { demoAgent } from './adapters/scripted/demo-agent.ts'
 import { loadConfig, type LoadedConfig } from './config.ts'
 import type { TielineOptions } from './line.ts'
@@ -15,25 +12,24 @@ import { createMasker } from './model/mask-secrets.ts'
 import { secretValues } from './model/secret-shapes.ts'
 import { isCapability } from './model/turn-variable.ts'
 import { visible } from './model/visible.ts'
-import { packageDir } from './own-files.ts'
 import { systemClock } from './runtime/kernel/system-clock.ts'
-import { systemIds } from './runtime/kernel/system-ids.ts'
 import { announce, readKeys, type Keys } from './server-files.ts'
 import { ServeError, type Served, type ServeOptions } from './server-options.ts'
 import { watchLine } from './server-views.ts'
+import { openFront, type Front } from './server/front.ts'
 import { isLoopback } from './server/host-guard.ts'
+import type { HttpServer } from './server/http.ts'
 import type { HttpLimits } from './server/http-limits.ts'
-import { startHttp, type Door, type HttpServer } from './server/http.ts'
-import { mintSessionToken, mintTurnToken } from './server/identity.ts'
-import type { LogSink } from './server/log-sink.ts'
+import { mintTurnToken } from './server/identity.ts'
+import type { DoorsBase } from './open-doors.ts'
 import { openLine, type OpenLine, type OpenLineOptions } from './open-line.ts'
 import { version } from './version.ts'
 import { isRefusal } from './model/refusal.ts'
-import { mailView } from './views/mail-view.ts'
+import { mailView, type MailView } from './views/mail-view.ts'
 import { runNotify } from './views/notify-process.ts'
 import { notifyView, type NotifyView } from './views/notify.ts'
 import { describeUnused } from './trust/describe-reach.ts'
-import { telemetryView } from './views/telemetry.ts'
+import { telemetryView, type TelemetryView } from './views/telemetry.ts'
 import { listHeavy, warmUp } from './warm-up.ts'
 
 export type OpenServerOptions = ServeOptions &
@@ -42,9 +38,14 @@ export type OpenServerOptions = ServeOptions &
     limitsOfHttp?: Partial<HttpLimits>
     /** Where Codex keeps its own files: its open sessions are told of their mail. Without it they are not. */
     codexHome?: string
-    /** Tools that only test suites of the protocol want. */
-    mcpFixtures?: McpDoorDeps['fixtures']
-  }
+    /**
+     * Told when the server can be found and says whether it lives. Whatever else it is asked waits, for a moment,
+     * until it is all there.
+     */
+    onListening?: (at: Listening) => void
+  } & Pick<DoorsBase['options'], 'mcpFixtures'>
+
+export type Listening = Pick<Served, 'url' | 'token' | 'dataDir' | 'close'>
 
 /** The public object, and the parts of its line. */
 export type OpenServer = Served & {
@@ -54,7 +55,7 @@ export type OpenServer = Served & {
 }
 
 /** What a server is started with, once its configuration is read. */
-type Base = {
+type Base = DoorsBase & {
   options: OpenServerOptions
   loaded: LoadedConfig
   host: string
@@ -63,11 +64,7 @@ type Base = {
   keys: Keys
   /** Hides what is a secret. */
   mask: (text: string) => string
-  warn: (text: string) => void
-  log: LogSink
 }
-
-const pageDir = join(packageDir, 'web', 'dist')
 
 export async function openServer(options: OpenServerOptions = {}): Promise<OpenServer> {
   const base = await readBase(options)
@@ -81,10 +78,10 @@ export async function openServer(options: OpenServerOptions = {}): Promise<OpenS
   })
   // A turn that is resumed must not keep the server from being reached: health, cancel and stop must work,
   // whatever it does.
-  const listening = Promise.withResolvers<void>()
-  let http: HttpServer | null = null
+  const reachable = Promise.withResolvers<void>()
+  const opened: Opened = { telemetry }
   const line: OpenLine = await openLine({
-    resumeAfter: listening.promise,
+    resumeAfter: reachable.promise,
     asks: true,
     sampling: telemetry?.sampling ?? null,
     ...options,
@@ -94,50 +91,108 @@ export async function openServer(options: OpenServerOptions = {}): Promise<OpenS
     secrets: [...keys.known, ...(options.secrets ?? [])],
     dataDir,
     onWarning: warn,
-    door: () => (http === null ? null : { ...http, mint: (turn) => mintTurnToken(keys.secret, turn) }),
+    door: () =>
+      opened.http === undefined
+        ? null
+        : { ...opened.http, mint: (turn) => mintTurnToken(keys.secret, turn) },
   })
-  const mail = await mailView({
-    ...loaded.config.mail,
-    tracing: loaded.config.tracing.enable,
+  let closing: Promise<void> | null = null
+  const close = (): Promise<void> => (closing ??= closeAll(opened, line))
+  try {
+    const watched = await watch(base, line, opened)
+    const front = (opened.front = await listen(base, line, watched))
+    opened.forget = await announce(dataDir, front.url, base.auth, loaded)
+    const at = { url: front.url, token: base.auth === 'tokens' ? keys.token : null, dataDir, close }
+    if (options.onListening !== undefined) await tellListening(options.onListening, at, front)
+    const { openServerDoors } = await import('./open-doors.ts')
+    const http = (opened.http = await openServerDoors(front, base, line, watched))
+    reachable.resolve()
+    opened.codex = joinCodex(base, line)
+    opened.leaving = new AbortController()
+    const heavy = listHeavy(line.book, loaded.config.providers, process.env)
+    void warmUp(heavy, systemClock, opened.leaving.signal)
+    void warnOfOpenings(base, line).catch((fault: unknown) => warn(String(fault)))
+    return { ...at, line, idleMs: () => http.idleMs() }
+  } catch (error) {
+    reachable.resolve()
+    opened.front?.closing.abort(error)
+    await close()
+    throw error
+  }
+}
+
+/** What is open so far, besides the line. */
+type Opened = {
+  telemetry: TelemetryView | null
+  mail?: MailView | null
+  watched?: ReturnType<typeof watchLine>
+  front?: Front
+  http?: HttpServer
+  forget?: () => Promise<void>
+  codex?: { close(): void } | null
+  leaving?: AbortController
+}
+
+async function closeAll(opened: Opened, line: OpenLine): Promise<void> {
+  opened.leaving?.abort()
+  opened.codex?.close()
+  await opened.forget?.()
+  await (opened.http ?? opened.front)?.close()
+  if (opened.watched === undefined) {
+    await opened.mail?.close()
+    await opened.telemetry?.close()
+  }
+  await opened.watched?.close()
+  await line.close()
+}
+
+async function watch(base: Base, line: OpenLine, opened: Opened): Promise<ReturnType<typeof watchLine>> {
+  const { mail, tracing } = base.loaded.config
+  opened.mail = await mailView({
+    ...mail,
+    tracing: tracing.enable,
     store: line.store,
     mail: line.desks.as({}).mail,
     clock: systemClock,
-    warn,
+    warn: base.warn,
   })
-  try {
-    const notify = openNotify(base, line, () => http?.url ?? '')
-    const watched = watchLine(line, telemetry, mail, notify, () => http?.sockets() ?? 0, dataDir)
-    http = await listen(base, line, watched)
-    const opened = http
-    const forget = await announce(dataDir, opened.url, base.auth, loaded)
-    listening.resolve()
-    const leaving = new AbortController()
-    const codex = joinCodex(base, line)
-    void warmUp(listHeavy(line.book, loaded.config.providers, process.env), systemClock, leaving.signal)
-    void warnOfOpenings(base, line).catch((fault: unknown) => warn(String(fault)))
-    return {
-      url: opened.url,
-      token: base.auth === 'tokens' ? keys.token : null,
-      dataDir,
-      line,
-      idleMs: () => opened.idleMs(),
-      async close() {
-        leaving.abort()
-        codex?.close()
-        await forget()
-        await opened.close()
-        await watched.close()
-        await line.close()
-      },
-    }
-  } catch (error) {
-    listening.resolve()
-    await http?.close()
-    await mail?.close()
-    await telemetry?.close()
-    await line.close()
-    throw error
-  }
+  const notify = openNotify(base, line, () => opened.front?.url ?? '')
+  const sockets = (): number => opened.http?.sockets() ?? 0
+  return (opened.watched = watchLine(line, opened.telemetry, opened.mail, notify, sockets, base.dataDir))
+}
+
+const listen = (
+  { options, loaded, host, auth, keys, log }: Base,
+  line: OpenLine,
+  { metrics }: ReturnType<typeof watchLine>,
+): Promise<Front> =>
+  openFront({
+    desks: line.desks,
+    clock: systemClock,
+    host,
+    port: options.port ?? loaded.config.server.port,
+    auth,
+    token: keys.token,
+    secret: keys.secret,
+    version,
+    socketPaths: [hostSocketPath],
+    observe: (...seen) => metrics.observeRequest(...seen),
+    log,
+    limits: options.limitsOfHttp ?? {},
+  })
+
+/** Who was told of the address asks first whether the server lives; nothing is answered while the doors load. */
+const askedWithinMs = 100
+
+async function tellListening(
+  tell: (at: Listening) => void,
+  at: Listening,
+  front: Pick<Front, 'asked'>,
+): Promise<void> {
+  tell(at)
+  const over = new AbortController()
+  await Promise.race([front.asked, systemClock.sleep(askedWithinMs, over.signal).catch(() => undefined)])
+  over.abort()
 }
 
 /** Only the user's own file, or one that was named, says what to run. */
@@ -186,38 +241,6 @@ async function readBase(options: OpenServerOptions): Promise<Base> {
   }
 }
 
-const listen = (
-  { options, loaded, host, auth, keys, warn, log }: Base,
-  line: OpenLine,
-  watched: ReturnType<typeof watchLine>,
-): Promise<HttpServer> =>
-  startHttp({
-    desks: line.desks,
-    clock: systemClock,
-    host,
-    port: options.port ?? loaded.config.server.port,
-    auth,
-    token: keys.token,
-    secret: keys.secret,
-    version,
-    doors: openDoors(line, options, log),
-    sockets: {
-      '/ws/host': hostSocket({
-        desks: line.desks,
-        hub: line.hosts,
-        mint: (session) => mintSessionToken(keys.secret, session),
-        report: (fault) => warn(String(fault)),
-      }),
-    },
-    pageDir: existsSync(pageDir) ? pageDir : null,
-    metrics: () => watched.metrics.text(),
-    numbers: (since) => watched.numbers(since),
-    observe: (...seen) => watched.metrics.observeRequest(...seen),
-    log,
-    limits: options.limitsOfHttp ?? {},
-    cwd: resolve(options.cwd ?? process.cwd()),
-  })
-
 /** Windows has no such sockets. */
 const joinCodex = ({ options, loaded, warn }: Base, line: OpenLine): { close(): void } | null =>
   options.codexHome === undefined || !loaded.config.wake.codex || process.getuid === undefined
@@ -261,18 +284,4 @@ const offlineDemo: TielineOptions['agents'] = {
     allowSubAgentCalls: true,
     script: demoAgent,
   },
-}
-
-function openDoors(line: OpenLine, options: OpenServerOptions, log: LogSink): Door[] {
-  const ids = systemIds(() => systemClock.now())
-  const report = (fault: unknown): void => log('error', 'mcp', { error: String(fault) })
-  const mcp = mcpDoor({
-    desks: line.desks,
-    clock: systemClock,
-    ids,
-    version,
-    report,
-    ...(options.mcpFixtures === undefined ? {} : { fixtures: options.mcpFixtures }),
-  })
-  return [lettaDoor({ desks: line.desks, clock: systemClock, ids }), mcp]
 }

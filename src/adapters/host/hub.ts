@@ -7,6 +7,9 @@ import type { Json } from '../../model/json.ts'
 import type { ToolAnswer } from '../../runtime/kernel/ports.ts'
 import type { ToHost } from '../../wire/host.ts'
 
+/** Where programs connect. */
+export const hostSocketPath = '/ws/host'
+
 export type HostAnswer = {
   output: string
   error: string | null

@@ -3,6 +3,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import type { Json } from '../../model/json.ts'
 import { visibleJson } from '../../model/visible.ts'
+import type { Listening } from '../../open-server.ts'
 import { systemClock } from '../../runtime/kernel/system-clock.ts'
 import { flagText, printError, printResult, UsageError, type Command, type CommandInput } from '../command.ts'
 import { refuseValue } from '../flags.ts'
@@ -66,18 +67,14 @@ async function runServe(input: CommandInput): Promise<number> {
     port,
     onWarning: (text) => printError(input.err, text),
     log: openLogger(input.err, level),
+    onListening(at) {
+      close = () => at.close()
+      tellAddress(input, at, place.token !== null, host)
+    },
   }).catch(async (cause: unknown) => {
     const why = await explainFailedStart(cause, place, host, port)
     throw why === null ? cause : new UsageError(why, { cause })
   })
-  close = () => served.close()
-  const { url, dataDir, token } = served
-  const tokenFile = token === null || place.token !== null ? null : join(dataDir, 'token')
-  const others =
-    host === '0.0.0.0' || host === '::' ? `, and on every other address of this machine (${host})` : ''
-  const secret = token === null ? '' : `, with the token in ${tokenFile ?? 'TIELINE_TOKEN'}`
-  const text = `Tieline listens on ${url}${others}${secret}. Ctrl-C ends it.`
-  printResult(input, { url, dataDir, tokenFile, pid: process.pid }, text, '')
   void warnOfModels(input, place)
   const over = new AbortController()
   await (inBackground ? Promise.race([interrupted, untilIdle(served, over.signal)]) : interrupted)
@@ -85,6 +82,20 @@ async function runServe(input: CommandInput): Promise<number> {
   await served.close()
   unguard()
   return 0
+}
+
+function tellAddress(
+  input: CommandInput,
+  { url, dataDir, token }: Listening,
+  tokenGiven: boolean,
+  host: string,
+): void {
+  const tokenFile = token === null || tokenGiven ? null : join(dataDir, 'token')
+  const others =
+    host === '0.0.0.0' || host === '::' ? `, and on every other address of this machine (${host})` : ''
+  const secret = token === null ? '' : `, with the token in ${tokenFile ?? 'TIELINE_TOKEN'}`
+  const text = `Tieline listens on ${url}${others}${secret}. Ctrl-C ends it.`
+  printResult(input, { url, dataDir, tokenFile, pid: process.pid }, text, '')
 }
 
 const findCodexHome = ({ env }: CommandInput): string => env['CODEX_HOME'] || join(homedir(), '.codex')
