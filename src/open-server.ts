@@ -92,9 +92,7 @@ export async function openServer(options: OpenServerOptions = {}): Promise<OpenS
     dataDir,
     onWarning: warn,
     door: () =>
-      opened.http === undefined
-        ? null
-        : { ...opened.http, mint: (turn) => mintTurnToken(keys.secret, turn) },
+      opened.http === undefined ? null : { ...opened.http, mint: (turn) => mintTurnToken(keys.secret, turn) },
   })
   let closing: Promise<void> | null = null
   const close = (): Promise<void> => (closing ??= closeAll(opened, line))

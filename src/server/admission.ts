@@ -17,12 +17,12 @@ export type Admission = {
   /** The port is known when the server listens; until then nobody is let in. */
   open(port: number): void
   /** `isPublic`: whoever it is, and from wherever a link led here. */
-  check(request: IncomingMessage, isPublic: boolean): WireNo | { who: Who | null; client: string }
+  check: (request: IncomingMessage, isPublic: boolean) => WireNo | { who: Who | null; client: string }
   /**
    * Who is behind a connection takes a moment to find out, once. A foreign request is not looked up. Null where
    * nothing is to be done.
    */
-  learn(request: IncomingMessage): Promise<unknown> | null
+  learn: (request: IncomingMessage) => Promise<unknown> | null
 }
 
 export type AdmissionOptions = {

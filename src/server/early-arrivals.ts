@@ -16,6 +16,7 @@ export type EarlyArrivals = {
   /** Returns what is called when it has left by itself. */
   hold(arrival: Arrival): () => void
   passAll(): void
+  /** Also who comes later. */
   declineAll(): void
 }
 
@@ -26,16 +27,17 @@ export function earlyArrivals(
   { countMax, msMax, broke }: ArrivalLimits,
 ): EarlyArrivals {
   const waiting = new Map<Arrival, AbortController>()
+  let isClosed = false
   const leave = (arrival: Arrival): boolean => {
     waiting.get(arrival)?.abort()
     return waiting.delete(arrival)
   }
   const endAll = (end: (arrival: Arrival) => void): void => {
-    for (const arrival of [...waiting.keys()]) if (leave(arrival)) end(arrival)
+    for (const arrival of waiting.keys()) if (leave(arrival)) end(arrival)
   }
   return {
     hold(arrival) {
-      if (waiting.size >= countMax) {
+      if (isClosed || waiting.size >= countMax) {
         arrival.decline(notNow)
         return () => undefined
       }
@@ -48,6 +50,9 @@ export function earlyArrivals(
       return () => void leave(arrival)
     },
     passAll: () => endAll((arrival) => arrival.pass()),
-    declineAll: () => endAll((arrival) => arrival.decline(notNow)),
+    declineAll() {
+      isClosed = true
+      endAll((arrival) => arrival.decline(notNow))
+    },
   }
 }

@@ -66,7 +66,10 @@ export function feedSocket(options: FeedSocketOptions): FeedSocket {
     one.on(
       'wsClientError',
       contained(broke, (_error, socket: Duplex) =>
-        answerSocket(socket, wireNo('bad_request', 'This is not a WebSocket handshake (RFC 6455, version 13).')),
+        answerSocket(
+          socket,
+          wireNo('bad_request', 'This is not a WebSocket handshake (RFC 6455, version 13).'),
+        ),
       ),
     )
   const sockets = new Set<WebSocket>()

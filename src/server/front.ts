@@ -78,13 +78,28 @@ export async function openFront(options: FrontOptions): Promise<Front> {
   const { requestsPerMinute, requestMsMax: msMax } = limits
   const closing = new AbortController()
   const identity = createIdentity({ ...options, peers: systemPeers() })
-  const admitted = admission({ ...options, identity, allowedHosts, requestsPerMinute, closing: closing.signal })
+  const admitted = admission({
+    ...options,
+    identity,
+    allowedHosts,
+    requestsPerMinute,
+    closing: closing.signal,
+  })
   const broke = (fault: unknown): void =>
     log('error', 'a connection broke in the server', { stack: faultText(fault) })
   const [asked, startedAt, lines] = [Promise.withResolvers<void>(), clock.elapsed(), pipelining()]
   const arrivals = earlyArrivals(clock, { countMax: earlyMax, msMax, broke })
   const pass = (...given: Parameters<RequestListener>): void => void server.emit('request', ...given)
-  const early = { ...options, startedAt, lines, arrivals, broke, pass, check: admitted.check, asked: asked.resolve }
+  const early = {
+    ...options,
+    startedAt,
+    lines,
+    arrivals,
+    broke,
+    pass,
+    check: admitted.check,
+    asked: asked.resolve,
+  }
   const doors: Doors = {
     request: (request, response) => takeEarly(early, request, response),
     upgrade: (...given) => holdUpgrade(early, () => doors.upgrade(...given), given[1]),
@@ -98,7 +113,15 @@ export async function openFront(options: FrontOptions): Promise<Front> {
   const stop = (): Promise<void> => (stopped ??= stopAll(servers, arrivals))
   return {
     url: `http://${inUrl(host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host)}:${port}`,
-    ...{ port, server, limits, identity, lines, startedAt, closing, stop, admission: admitted },
+    port,
+    server,
+    limits,
+    identity,
+    lines,
+    startedAt,
+    closing,
+    stop,
+    admission: admitted,
     asked: asked.promise,
     open(request, upgrade) {
       Object.assign(doors, { request, upgrade })

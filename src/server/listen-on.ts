@@ -1,4 +1,5 @@
 /** Binds a host and a port: one server for each of its addresses, all with the same bounds and listeners. */
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -34,14 +35,9 @@ export async function listenOn(options: ListenOptions): Promise<[Server, ...Serv
   return [first, ...(await Promise.all(more)).filter((server) => server !== null)]
 }
 
-function bind(server: Server, host: string, port: number): Promise<Server> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen({ host, port }, () => {
-      server.off('error', reject)
-      resolve(server)
-    })
-  })
+async function bind(server: Server, host: string, port: number): Promise<Server> {
+  await once(server.listen({ host, port }), 'listening')
+  return server
 }
 
 function makeServer({ limits, socketPaths, doors, broke }: ListenOptions): Server {
@@ -56,8 +52,10 @@ function makeServer({ limits, socketPaths, doors, broke }: ListenOptions): Serve
       socketPaths.includes(loggedPath(url)) && headers.upgrade?.toLowerCase() === 'websocket',
   })
   server.maxConnections = limits.connectionsMax
-  const answer = contained(broke, (...given: Parameters<RequestListener>) => doors.request(...given))
-  server.on('request', answer)
+  server.on(
+    'request',
+    contained(broke, (...given: Parameters<RequestListener>) => doors.request(...given)),
+  )
   server.on(
     'upgrade',
     contained(broke, (...given: Parameters<Upgrade>) => doors.upgrade(...given)),

@@ -20,7 +20,12 @@ export function answerPlainly(
 /** For a connection that nothing reads any more; it ends. */
 export function answerSocket(socket: Duplex, { status, headers, body }: WireNo): void {
   const text = JSON.stringify(body)
-  const all = { ...headers, ...contentType, 'content-length': String(Buffer.byteLength(text)), connection: 'close' }
+  const all = {
+    ...headers,
+    ...contentType,
+    'content-length': String(Buffer.byteLength(text)),
+    connection: 'close',
+  }
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
   socket.end(`HTTP/1.1 ${status} No\r\n${lines.join('')}\r\n${text}`, () => socket.destroy())
 }

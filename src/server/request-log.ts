@@ -9,7 +9,13 @@ export type HttpObserver = (route: string, status: number, seconds: number) => v
 
 type Logged = { method?: string | undefined; url?: string | undefined }
 
-export function logAnswered(log: LogSink, request: Logged, who: Who | null, status: number, ms: number): void {
+export function logAnswered(
+  log: LogSink,
+  request: Logged,
+  who: Who | null,
+  status: number,
+  ms: number,
+): void {
   log('debug', 'request', {
     method: request.method ?? '',
     path: loggedPath(request.url),

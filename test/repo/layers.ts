@@ -6,7 +6,7 @@ export type SourceFile = { path: string; text: string }
 const tops = ['src/agents.ts', 'src/config.ts', 'src/define.ts', 'src/line-parts.ts']
 const belowStore = ['trust', 'model', 'wire', 'src/own-files.ts']
 const below = ['model', 'wire', 'runtime', 'trust', 'adapters']
-const serverParts = ['files', 'options', 'views'].map((name) => `src/server-${name}.ts`)
+const top = (...names: string[]): string[] => names.map((name) => `src/${name}.ts`)
 const configFiles = ['file', 'keys', 'imports', 'path'].map((name) => `src/config-${name}.ts`)
 const drivenParts = ['check', 'presets', 'program'].map((name) => `src/adapters/acp/${name}.ts`)
 
@@ -162,29 +162,17 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'src/server-files.ts': ['runtime', 'trust', 'src/config.ts', 'src/store/directory.ts', 'src/version.ts'],
   'src/server-views.ts': ['wire', 'runtime', 'views', 'src/open-line.ts', 'src/version.ts'],
   'src/open-server.ts': [
-    'model',
-    'runtime',
-    'adapters',
+    ...below,
     'server',
     'views',
-    'src/config.ts',
-    'src/line.ts',
-    'src/line-parts.ts',
-    'trust',
-    ...serverParts,
-    'src/open-doors.ts',
-    'src/open-line.ts',
-    'src/version.ts',
-    'src/warm-up.ts',
+    ...top('config', 'line', 'line-parts', 'server-files', 'server-options', 'server-views'),
+    ...top('open-doors', 'open-line', 'version', 'warm-up'),
   ],
   'src/open-doors.ts': [
     'runtime',
     'adapters',
     'server',
-    'src/server-views.ts',
-    'src/own-files.ts',
-    'src/open-line.ts',
-    'src/version.ts',
+    ...top('server-views', 'own-files', 'open-line', 'version'),
   ],
   'src/warm-up.ts': ['model', 'runtime', 'adapters', 'src/server/peers.ts'],
   'src/log-care.ts': ['store'],
