@@ -1,5 +1,5 @@
 /** Runs after the compiler and bundles what would be slow or large to load from many files. */
-import { cp, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, cp, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { rolldown, type ChunkingContext, type OutputChunk } from 'rolldown'
@@ -120,6 +120,7 @@ async function bundleProgram(): Promise<void> {
   await writeFile(join(program, 'LICENSES.txt'), await collectLicenses(chunks))
   await writeHelp()
   await writeTools()
+  await writeEmptyLog()
   reportSize('dist/program', chunks)
 }
 
@@ -134,6 +135,17 @@ async function writeTools(): Promise<void> {
   const { tools, subagent } = ConfigFile.parse({})
   const ready: ReadyTools = { settings: { tools, subagent }, list: listClientTools({ tools, subagent }) }
   await writeFile(join(program, readyToolsFile), JSON.stringify(ready))
+}
+
+/** Made once, so that a new data directory needs no migrations. */
+async function writeEmptyLog(): Promise<void> {
+  const { openDatabase } = (await import(
+    compiled('store/directory')
+  )) as typeof import('../src/store/directory.ts')
+  const file = join(root, 'dist/empty-log.db')
+  for (const ending of ['', '-wal', '-shm']) await rm(`${file}${ending}`, { force: true })
+  openDatabase(file, null).close()
+  await chmod(file, 0o644)
 }
 
 /** Rendered once, so that asking for help loads no command. */

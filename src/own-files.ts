@@ -23,3 +23,6 @@ export const ownProgram = isSource
 /** A module of ours by its name without ending, such as `tools/search-worker`. */
 export const ownFile = (name: string): string =>
   join(packageDir, isSource ? 'src' : 'dist', `${name}.${isSource ? 'ts' : 'js'}`)
+
+/** A log without anything in it, which the build makes. */
+export const emptyLogFile = isSource ? null : join(packageDir, 'dist', 'empty-log.db')

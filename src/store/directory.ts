@@ -5,6 +5,8 @@
 import { closeSync, existsSync, mkdirSync, openSync, readSync, rmSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { emptyLogFile } from '../own-files.ts'
+import { placeEmptyLog } from './empty-log.ts'
 import { faultWords, FileGone, freeBytesAt, freeWords, isAboutPlace } from './disk-fault.ts'
 import { closeToOthers, dataNames, findForeignOwner, makePrivate } from '../trust/private-files.ts'
 import { findDamage } from './file-check.ts'
@@ -122,10 +124,11 @@ export const isCheckedLater = (file: string): boolean =>
   endedUncleanly(file) && statSync(file).size > checkedBytesMax
 
 /** Opens and migrates. A file that is newer, damaged or another program's is only read, and left as it is. */
-export function openDatabase(file: string): DatabaseSync {
+export function openDatabase(file: string, empty = emptyLogFile): DatabaseSync {
   if (file === ':memory:') return migrate(new DatabaseSync(file))
   checkHeader(file)
   try {
+    if (empty !== null) placeEmptyLog(file, empty)
     if (existsSync(file) && statSync(file).size > 0) inspect(file)
     else makePrivate(file)
     return migrate(new DatabaseSync(file))
