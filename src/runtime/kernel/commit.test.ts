@@ -68,6 +68,13 @@ test('a commit takes what waits in the buffer, once, and is under way until it h
   expect([titles(one), one.commits.size]).toEqual([['three'], 0])
 })
 
+test('R7: a turn that is ending commits nothing but its end, which takes the buffer', async () => {
+  const one = running({ isEnding: true })
+  await expect(commit(works, one, [], async () => 'made')).rejects.toThrow('turn_1 is ending')
+  expect(titles(one)).toEqual(['one', 'two'])
+  expect(await commit(works, one, [], async (_tx, buffered) => buffered.length, true)).toBe(2)
+})
+
 test('R10: what a refused commit held is put back in front, in its order', async () => {
   for (const fault of ['refused by the work', 'refused by the log']) {
     const one = running()

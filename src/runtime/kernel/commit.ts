@@ -201,14 +201,17 @@ export function assertOurs<T extends Pick<Activation, 'state' | 'node' | 'epoch'
  * Takes what waits in the buffer. If the work itself says no, nothing was written and it is put back in
  * front, in order.
  * If the store fails, nobody knows whether it was written: this activation then ends, and the turn is taken
- * up again from what the log says (R10).
+ * up again from what the log says (R10). Once the turn is ending, nothing but its end is committed.
  */
 export async function commit<T>(
   runtime: Runtime,
   running: Running,
   keys: readonly Key[],
-  work: (tx: Tx, buffered: readonly Event[]) => Promise<T>,
+  work: (tx: Tx, buffered: Event[]) => Promise<T>,
+  isEnd = false,
 ): Promise<T> {
+  // R7: it would take along what its turn is charged for, and may come too late to record that.
+  if (running.isEnding && !isEnd) throw new Fenced(`${running.row.id} is ending`)
   // R10: what was done before this is being written already, and comes first.
   if (running.flushing?.begun === true) await running.flushing.done.catch(() => undefined)
   if (running.abort.signal.reason instanceof Fenced) throw running.abort.signal.reason
@@ -234,8 +237,8 @@ export async function record<T>(
   runtime: Runtime,
   running: Running,
   keys: readonly Key[],
-  read: () => readonly Event[],
-  work: (tx: Tx, buffered: readonly Event[]) => Promise<T>,
+  read: () => Event[],
+  work: (tx: Tx, buffered: Event[]) => Promise<T>,
 ): Promise<T> {
   let refused: unknown
   const watched = async (tx: Tx): Promise<T> => {

@@ -21,7 +21,7 @@ export async function flush(runtime: Runtime, running: Running, more: readonly E
 export function flushSoon(runtime: Runtime, running: Running): void {
   const flushing: Flushing = { begun: false, held: [], done: Promise.resolve() }
   const { buffer } = running
-  let taken: readonly Event[] = []
+  let taken: Event[] = []
   const work = async (tx: Tx): Promise<void> => {
     // A commit that came first has taken it: what is in the buffer now is younger, and must not overtake that.
     if (!flushing.begun && (running.buffer !== buffer || buffer.length === 0)) return

@@ -224,7 +224,7 @@ export type TurnOutcome = {
 
 /**
  * May throw. Must stop soon after `signal` aborts. Asks for every effect through `steps`, so that it is
- * recorded once.
+ * recorded once. After its answer it can begin no more of them, and what it says is not heard.
  */
 export type Driver = { run(turn: TurnInput, steps: Steps, signal: AbortSignal): Promise<TurnOutcome> }
 

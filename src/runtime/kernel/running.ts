@@ -103,6 +103,8 @@ export type Running = {
     /** Gives one to an agent that can take it in the middle. */
     hear: ((text: string) => Promise<boolean>) | null
   }
+  /** Its driver has answered: from now on nothing is recorded but the end, which takes along what is in the buffer. */
+  isEnding: boolean
   /** How the turn will have ended, once it was told to stop. */
   stopAs: Outcome | null
 }
@@ -153,6 +155,7 @@ export function createRunning(
     reached: false,
     keeping: null,
     steering: { looks: false, given: 0, coming: 0, isTaking: false, isClosed: false, hear: null },
+    isEnding: false,
     stopAs: null,
   }
   return Object.assign(running, { acts: acts(running as Running) })

@@ -15,14 +15,15 @@ import {
   type TurnResult,
 } from '../../model/end.ts'
 import { type CallId, type SessionId, type TurnId } from '../../model/id.ts'
-import type { Opening } from '../../model/event.ts'
+import type { Event, Opening } from '../../model/event.ts'
+import { isRecord } from '../../model/json.ts'
 import { answerUnitsMax } from '../../model/limits.ts'
 import { addSpent, nothingSpent, readSpent } from '../../model/money.ts'
 import type { SessionRow, TurnFacts, TurnRow } from '../../model/facts.ts'
 import { countGently, tailUnits } from '../../model/text.ts'
 import { callMsMax } from '../../model/time-limits.ts'
 import { describeTimeout } from '../../model/timeout-words.ts'
-import { assertOurs, commit, isOurs } from '../kernel/commit.ts'
+import { assertOurs, commit, isOurs, takeBuffer } from '../kernel/commit.ts'
 import { forgetTime } from '../kernel/kept-time.ts'
 import type { Runtime } from './runtime.ts'
 import type { Key, Tx } from '../kernel/store-port.ts'
@@ -53,20 +54,20 @@ export const finishTurn = (
   running: Running,
   given: TurnResult,
   note: (turn: TurnId) => void,
-): Promise<Next> =>
-  commit(runtime, running, endKeys(running.row), async (tx, buffered) => {
+): Promise<Next> => {
+  const end = async (tx: Tx, buffered: Event[]): Promise<Next> => {
     const mine = currentFacts(running, assertOurs(await tx.activation(running.row.id), running, runtime))
     const result = asStopped(mine, given)
     const facts = reportsFailure(mine, result) ? { ...mine, session: await readSession(tx, mine) } : mine
-    // Only this activation can have opened calls below, so there is nothing to look for if it saw them all
-    // end.
+    // Only this activation can have opened calls below: there is nothing to look for if it saw them all end.
     const below = running.pendingBelow > 0 || running.recorded !== null ? await tx.below(running.row.id) : []
     const heir =
       facts.turn.call?.outcome === 'timed_out' && result.outcome === 'completed'
         ? await findHeir(tx, facts.turn)
         : null
     const next = await takeNext(runtime, tx, running.session, note)
-    // What its driver left running may have recorded more while the end was on its way.
+    // What its driver left running may have ended while this was on its way: it is recorded and charged.
+    buffered.push(...takeBuffer(running))
     const now = countSpent(running)
     const whole = now.tokensUsed > result.tokensUsed ? { ...result, ...now } : result
     tx.append(
@@ -75,7 +76,9 @@ export const finishTurn = (
       ...next.events,
     )
     return next
-  })
+  }
+  return commit(runtime, running, endKeys(running.row), end, true)
+}
 
 /** The session as it is now: it may have another parent than when the turn began. */
 const readSession = async (tx: Tx, { session }: TurnFacts): Promise<SessionRow> =>
@@ -285,13 +288,7 @@ export async function recordedProgress(runtime: Runtime, row: TurnRow): Promise<
     if (event.kind !== 'model') continue
     iterations += 1
     const { output } = event
-    if (
-      typeof output === 'object' &&
-      output !== null &&
-      !Array.isArray(output) &&
-      typeof output['text'] === 'string' &&
-      output['text'] !== ''
-    )
+    if (isRecord(output) && typeof output['text'] === 'string' && output['text'] !== '')
       texts.push(output['text'])
   }
   const output = tailUnits(texts.join('\n'), answerUnitsMax)

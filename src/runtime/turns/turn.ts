@@ -30,6 +30,7 @@ import { asSubagent, emptyOutput } from './subagent-answer.ts'
 import { buildTurnInput } from './turn-input.ts'
 import { noteTrace } from './trace.ts'
 import { settleTurn } from '../kernel/waiting.ts'
+import { untilAnswer } from './until-answer.ts'
 import { watch } from './watch-turn.ts'
 
 /** The act that opens a turn looks at the project; the turn that begins with its commit need not look again. */
@@ -124,6 +125,7 @@ async function finish(
   outcome: TurnOutcome,
   note: (turn: TurnId) => void,
 ): Promise<Next> {
+  running.isEnding = true
   await settleCommits(running)
   const isLeft = (error: unknown): boolean => error instanceof Fenced || runtime.stopping.signal.aborted
   const end = async (): Promise<Next> =>
@@ -177,7 +179,8 @@ async function prepare(runtime: Runtime, running: Running) {
   const input = await buildTurnInput(runtime, running)
   const driver = runtime.rooms.driverOfClient(running) ?? runtime.agents.driver(running.agent)
   const steps = createSteps(runtime, running)
-  return { input, run: (given: TurnInput) => driver.run(given, steps, running.abort.signal) }
+  const { signal } = running.abort
+  return { input, run: (given: TurnInput) => untilAnswer(steps, (own) => driver.run(given, own, signal)) }
 }
 
 /** A driver of somebody's own may return anything. */

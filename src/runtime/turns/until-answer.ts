@@ -1,0 +1,37 @@
+/**
+ * The steps of one run of a driver. They end with its answer, because its turn may run a driver again, or is about
+ * to end, while a broken one goes on: what was begun by then is recorded and charged like everything that was paid
+ * for, nothing else begins, and nothing more is said.
+ */
+import { Fenced } from '../kernel/faults.ts'
+import type { Steps, TurnOutcome } from '../kernel/ports.ts'
+
+export async function untilAnswer(
+  steps: Steps,
+  run: (steps: Steps) => Promise<TurnOutcome>,
+): Promise<TurnOutcome> {
+  let hasAnswered = false
+  const begin = <Result>(effect: () => Promise<Result>): Promise<Result> =>
+    hasAnswered
+      ? Promise.reject(new Fenced('the driver has answered already: nothing more begins in this run'))
+      : effect()
+  const { steering } = steps
+  try {
+    return await run({
+      ...steps,
+      step: (...asked) => begin(() => steps.step(...asked)),
+      tool: (...asked) => begin(() => steps.tool(...asked)),
+      emit: (text) => {
+        if (!hasAnswered) steps.emit(text)
+      },
+      remark: (words) => {
+        if (!hasAnswered) steps.remark?.(words)
+      },
+      ...(steering === undefined
+        ? {}
+        : { steering: { ...steering, take: (...asked) => begin(() => steering.take(...asked)) } }),
+    })
+  } finally {
+    hasAnswered = true
+  }
+}
