@@ -9,7 +9,6 @@ import type { Plan } from './plan.ts'
 export function shiftTimes(event: Event, byMs: number): Event {
   if (event.type === 'turn.started' || event.type === 'call.opened' || event.type === 'question.asked')
     return { ...event, deadline: event.deadline - byMs }
-  if (event.type === 'wait.started') return { ...event, until: event.until - byMs }
   if ((event.type === 'message.sent' || event.type === 'message.delivered') && event.deadline !== null)
     return { ...event, deadline: event.deadline - byMs }
   return event

@@ -140,7 +140,7 @@ function checkCancel(ledger: Ledger, event: EventOf<'turn.cancelled'>): Broken {
 }
 
 export function checkAfter(ledger: Ledger, written: Written): Broken {
-  const { events, at } = written
+  const { events } = written
   const lost = ledger.mail.checkAfter(events) ?? checkConserved(ledger, written)
   if (lost !== null) return lost
   for (const event of events) {
@@ -150,9 +150,9 @@ export function checkAfter(ledger: Ledger, written: Written): Broken {
         : event.type === 'turn.ended'
           ? checkNothingBelow(ledger.turn(event.turn))
           : event.type === 'call.opened' && !event.background
-            ? checkNoRing(ledger, event.session, event.target, at)
+            ? checkNoRing(ledger, event.session, event.target)
             : event.type === 'wait.started'
-              ? checkNoRing(ledger, event.session, event.target, at)
+              ? checkNoRing(ledger, event.session, event.target)
               : null
     if (broken !== null) return broken
   }
@@ -169,12 +169,12 @@ function checkNothingBelow(turn: LedgerTurn): Broken {
 }
 
 /** R5: whether `from` can be reached from `to` along waits. */
-function checkNoRing(ledger: Ledger, from: SessionId, to: SessionId, at: number): Broken {
+function checkNoRing(ledger: Ledger, from: SessionId, to: SessionId): Broken {
   const seen = new Set<SessionId>([to])
   const stack = [to]
   for (let session = stack.pop(); session !== undefined; session = stack.pop()) {
     if (session === from) return `R5: ${from} waits for ${to}, which waits for ${from}`
-    for (const next of listWaitedFor(ledger, session, at)) {
+    for (const next of listWaitedFor(ledger, session)) {
       if (seen.has(next)) continue
       seen.add(next)
       stack.push(next)
@@ -183,14 +183,14 @@ function checkNoRing(ledger: Ledger, from: SessionId, to: SessionId, at: number)
   return null
 }
 
-function listWaitedFor(ledger: Ledger, session: SessionId, at: number): SessionId[] {
+function listWaitedFor(ledger: Ledger, session: SessionId): SessionId[] {
   const calls = [...ledger.listPending(session)]
     .filter((turn) => turn.call?.background === false)
     .map((turn) => turn.session)
   return [
     ...calls,
     ...ledger.waits
-      .filter((wait) => wait.turn.session === session && wait.until > at)
+      .filter((wait) => wait.turn.session === session && !wait.isOver)
       .map((wait) => wait.target),
   ]
 }

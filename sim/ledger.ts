@@ -52,7 +52,8 @@ export type Broken = string | null
 /** What never changes after the turn was opened. */
 type Fixed = 'id' | 'session' | 'flow' | 'grant' | 'call' | 'openedAt' | 'due' | 'task'
 
-export type Wait = { turn: LedgerTurn; target: SessionId; until: number }
+/** `isOver`: its activation is gone, and the end is not recorded yet. */
+export type Wait = { turn: LedgerTurn; target: SessionId; isOver: boolean }
 type Agents = ReadonlyMap<string, Agent>
 type FlowCount = { made: number; callTimes: number[] }
 export class Ledger {
@@ -146,7 +147,12 @@ export class Ledger {
         this.turn(event.turn).used += event.usage === null ? 0 : event.usage.input + event.usage.output
         return
       case 'wait.started':
-        this.waits.push({ turn: this.turn(event.turn), target: event.target, until: event.until })
+        this.waits.push({ turn: this.turn(event.turn), target: event.target, isOver: false })
+        return
+      case 'wait.ended':
+        this.waits = this.waits.filter(
+          ({ turn, target }) => turn.id !== event.turn || target !== event.target,
+        )
         return
       case 'session.cancelled':
       case 'call.steered':
@@ -158,7 +164,6 @@ export class Ledger {
       case 'message.answered':
       case 'message.declined':
       case 'message.died':
-      case 'wait.ended':
       case 'turn.suspended':
       case 'step.started':
       case 'notice.raised':
@@ -265,7 +270,7 @@ export class Ledger {
     turn.node = event.node
     turn.epoch = event.epoch
     // The activation that waited is gone; the new one records its own waits.
-    this.waits = this.waits.filter((wait) => wait.turn !== turn)
+    this.waits = this.waits.map((wait) => (wait.turn === turn ? { ...wait, isOver: true } : wait))
   }
 
   #endTurn(event: EventOf<'turn.ended'>): void {

@@ -86,7 +86,7 @@ function isOver({ jumps }: Ledger, parent: LedgerTurn, at: number): Holds {
   return at + slackMs >= until ? 'maybe' : 'no'
 }
 
-function* listPlaces({ ledger, facts, limits, parent, ask, at }: Judged): Generator<Rule> {
+function* listPlaces({ ledger, facts, limits, parent, ask }: Judged): Generator<Rule> {
   const { name, session, bySession } = findTarget(ask, parent.grant.agent)
   const isThere = session === null || (facts.sessions.has(session) && !facts.deleted.has(session))
   if (bySession) yield ['session_unknown', when(session !== null && !facts.sessions.has(session))]
@@ -105,17 +105,16 @@ function* listPlaces({ ledger, facts, limits, parent, ask, at }: Judged): Genera
   yield ['call_too_deep', when(isTooDeep)]
   yield ['task_repeated', when(parent.call !== null && parent.task === ask.task)]
   if (session !== null && ask.act.background !== true)
-    yield ['call_deadlock', reaches(ledger, session, parent.session, at)]
+    yield ['call_deadlock', reaches(ledger, session, parent.session)]
 }
 
 /** Whether one session waits for another, along calls that block and waits for calls. */
-function reaches(ledger: Ledger, from: SessionId, to: SessionId, at: number): Holds {
-  const slackMs = Math.max(decidedMs, ledger.jumps.jumpsMs)
+function reaches(ledger: Ledger, from: SessionId, to: SessionId): Holds {
   const seen = new Map<SessionId, Holds>([[from, 'yes']])
   const stack = [from]
   for (let session = stack.pop(); session !== undefined; session = stack.pop()) {
     const sure = seen.get(session) ?? 'no'
-    for (const [next, holds] of listWaits(ledger, session, at, slackMs)) {
+    for (const [next, holds] of listWaits(ledger, session)) {
       const now = sure === 'yes' && holds === 'yes' ? 'yes' : 'maybe'
       if (seen.get(next) === 'yes' || seen.get(next) === now) continue
       seen.set(next, now)
@@ -125,18 +124,11 @@ function reaches(ledger: Ledger, from: SessionId, to: SessionId, at: number): Ho
   return seen.get(to) ?? 'no'
 }
 
-function* listWaits(
-  ledger: Ledger,
-  session: SessionId,
-  at: number,
-  slackMs: number,
-): Generator<[SessionId, Holds]> {
+function* listWaits(ledger: Ledger, session: SessionId): Generator<[SessionId, Holds]> {
   for (const turn of ledger.listPending(session))
     if (turn.call?.background === false) yield [turn.session, 'yes']
-  for (const { turn, target, until } of ledger.waits) {
-    if (turn.session !== session || until + slackMs <= at) continue
-    yield [target, until > at + slackMs ? 'yes' : 'maybe']
-  }
+  for (const { turn, target, isOver } of ledger.waits)
+    if (turn.session === session) yield [target, isOver ? 'maybe' : 'yes']
 }
 
 function* listBounds({ ledger, limits, parent, ask, at }: Judged): Generator<Rule> {

@@ -219,7 +219,7 @@ Wait(x, c) ==
 Unwait(x, c) ==
   /\ par[c] = x[2] /\ Ours(x) /\ aw' = aw \ {c} /\ waits' = waits \ {c}
   /\ UNCHANGED <<place, life, owner, tokens, memory, world, torn>>
-(* A wait whose driver is gone counts until its time is over. *)
+(* A wait whose driver is gone counts until its turn is taken over. *)
 Fade(c) ==
   /\ c \notin aw /\ waits' = waits \ {c}
   /\ UNCHANGED <<place, life, owner, tokens, memory, world, aw, torn>>

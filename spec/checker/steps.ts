@@ -103,7 +103,10 @@ const emptyGrant = (options: Options) => ({
   maxIterations: 16,
 })
 
-/** A wait whose driver is gone counts until its time is over. The row stays, so nothing is recorded. */
+/**
+ * A wait whose driver is gone counts until its turn is taken over or ends. Here that may be at any time, and nothing is
+ * recorded.
+ */
 const fades = (state: State): ProtocolStep[] =>
   state.waits
     .filter((id) => !state.aw.includes(id))

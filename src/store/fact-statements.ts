@@ -18,14 +18,14 @@ const sentLastMinute = 'flow = ?1 and sent_at > ?2 and sent_at < ?3 and flow is 
 
 /**
  * Every session that ?1 waits for, directly or not, with the one it was reached from. Waits are pending
- * blocking calls and waits for a session.
+ * blocking calls and waits for a session. A wait counts until its end is recorded: the clock on the wall may be set.
  */
 const reach = `with recursive reach(session, via) as (
     select ?1, null
     union select t.session, r.session from reach r
       join turns t on t.pending = 1 and t.caller = r.session where t.background = 0
     union select w.target, r.session from reach r
-      join waits w on w.waiter = r.session where w.until > ?2)
+      join waits w on w.waiter = r.session)
   select r.session as session, r.via as via, s.agent as agent
     from reach r cross join sessions s on s.id = r.session`
 

@@ -261,7 +261,7 @@ type Reached = { session: SessionId; via: SessionId | null; agent: string }
 
 /** R5 depends on every session that was looked at, also where no path was found: all keys are needed. */
 function findWaitPath(reading: Reading, from: SessionId, to: SessionId): Hop[] | null {
-  const rows = reading.sql.reach.all(from, reading.now) as Reached[]
+  const rows = reading.sql.reach.all(from) as Reached[]
   const keys = rows.map((row): Key => `session:${row.session}`)
   need(reading, keys)
   const first = new Map<SessionId, Reached>()

@@ -37,7 +37,7 @@ function prepareAll(db: DatabaseSync) {
       where t.pending = 1 and t.caller > '' and t.background = 0
       union all select w.waiter, a.agent, w.target, b.agent, null, 0, max(w.until)
       from waits w join sessions a on a.id = w.waiter join sessions b on b.id = w.target
-      where w.waiter > '' and w.until > ?1 group by w.waiter, w.target`),
+      where w.waiter > '' group by w.waiter, w.target`),
     notices: db.prepare('select about, text from notices where session = ? order by seq desc limit +?'),
   }
 }
@@ -97,7 +97,7 @@ export function prepareLists(db: DatabaseSync): Lists {
         .toReversed(),
     mail: mailLists(db),
     counts: async () => ({ ...(statements.counts.get() as Awaited<ReturnType<Lists['counts']>>) }),
-    waits: async (at) => (statements.waits.all(at) as WaitRow[]).map((wait) => ({ ...wait })),
+    waits: async () => (statements.waits.all() as WaitRow[]).map((wait) => ({ ...wait })),
   }
 }
 

@@ -63,6 +63,15 @@ function waiting(fresh: Fresh): void {
     expect(await path(store, 'turn_a', 'ses_b')).toBeNull()
   })
 
+  test('R5: a wait is an edge until its end is recorded, whatever the clock says', async () => {
+    const { store } = await fresh()
+    for (const name of ['a', 'b']) await append(store, ...running(name))
+    await append(store, { ...waited('ses_b', 'turn_b', 'ses_a'), until: 1 })
+    expect(await path(store, 'turn_a', 'ses_b')).toEqual(['ses_b', 'ses_a'])
+    await append(store, rested('ses_b', 'turn_b', 'ses_a'))
+    expect(await path(store, 'turn_a', 'ses_b')).toBeNull()
+  })
+
   test('R5: two turns of a session that wait for one have an edge each, and end one by one', async () => {
     const { store } = await fresh()
     for (const name of ['a', 'b']) await append(store, ...running(name))

@@ -114,6 +114,91 @@ test('R5: of two waits for one session the edge stays until the last is over', a
   expect(edges).toEqual([1, 0])
 })
 
+test('R5: a call closed a ring when the clock had been put right during a wait', async () => {
+  let [answer, waits]: unknown[] = []
+  const w = await world({
+    agents: {
+      planner: {
+        script: async (turn) => {
+          await turn.tool('wait_for_session', { sessionId: child, timeout_seconds: 5 })
+          return 'ok'
+        },
+      },
+      coder: {
+        script: async (turn) => {
+          await w.clock.sleep(100, turn.signal)
+          w.clock.jump(12_000)
+          waits = await w.desks.as({}).log.waits()
+          answer = (await turn.tool('call_agent', { agent_id: parent, message: 'Are you there?' })).value
+          return 'done'
+        },
+      },
+    },
+  })
+  const child: SessionId = await session(w, 'coder', 'go')
+  w.clock.jump(-12_000)
+  const parent: SessionId = await session(w, 'planner', 'go')
+  await resting(w, parent)
+  expect(answer).toMatchObject({ error: expect.stringContaining('wait in a ring') as string })
+  expect(waits).toMatchObject({ waits: [{ waiter: parent, target: child, kind: 'wait' }] })
+})
+
+/** Somebody waits for a session, its node is killed, and another goes on with it. */
+async function takeOver(waitAgain: boolean): Promise<{ w: World; answer: unknown; runs: number }> {
+  let [runs, answer]: [number, unknown] = [0, null]
+  const w = await world({
+    agents: {
+      planner: {
+        script: async (turn) => {
+          runs += 1
+          const wait = { sessionId: child, timeout_seconds: 50 }
+          if (runs === 1 || waitAgain) await turn.tool('wait_for_session', wait)
+          await w.clock.sleep(60_000, turn.signal)
+          return 'ok'
+        },
+      },
+      coder: {
+        script: async (turn) => {
+          await w.clock.sleep(20_000, turn.signal)
+          const call = { agent_id: parent, message: 'Are you there?', timeout_ms: 1000 }
+          answer = (await turn.tool('call_agent', call)).value
+          return 'done'
+        },
+      },
+    },
+  })
+  const second = await w.addNode()
+  const sent = (agent: string, id: SessionId, node: World['node']) =>
+    void w.ask(agent, 'go', { session: id }, node)
+  const child = await session(w, 'coder')
+  const parent = await session(w, 'planner')
+  sent('coder', child, second)
+  await w.rest()
+  sent('planner', parent, w.node)
+  await w.rest()
+  const { runtime } = w.node
+  runtime.stopping.abort(new Error('killed'))
+  runtime.alarm.stop()
+  for (const running of runtime.running.values()) running.abort.abort(new Error('killed'))
+  runtime.running.clear()
+  await w.pass(25_000)
+  return { w, answer, runs }
+}
+
+test('R5: what a dead node waited for was waited for as long as its turn ran elsewhere', async () => {
+  const { w, answer, runs } = await takeOver(false)
+  expect(runs).toBe(2)
+  expect(answer).toMatchObject({ outcome: 'timed_out' })
+  expect((await w.events('wait.ended')).map(({ event }) => event.reason)).toEqual(['its node is gone'])
+})
+
+test('R5: a wait that goes on elsewhere is an edge again', async () => {
+  const { w, answer, runs } = await takeOver(true)
+  expect(runs).toBe(2)
+  expect(answer).toMatchObject({ error: expect.stringContaining('wait in a ring') as string })
+  expect((await w.events('wait.started')).length).toBe(2)
+})
+
 test('a wait of 55 seconds at most returns with how to go on', async () => {
   let state: unknown
   const w = await world({

@@ -143,7 +143,7 @@ export function logDesk(parts: DeskParts, feed: Feed, { who }: Asker, gate: Gate
     async waits() {
       const refusal = onlyUser(who, 'see who waits for whom')
       if (refusal !== null) return refusal
-      const rows = await runtime.lists.waits(runtime.clock.now())
+      const rows = await runtime.lists.waits()
       return { waits: rows.map((row) => ({ ...row, kind: row.call === null ? 'wait' : 'call' })) }
     },
     nodes: async () => onlyUser(who, 'see the nodes') ?? { nodes: (await runtime.place?.nodes()) ?? [] },

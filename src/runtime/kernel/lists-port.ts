@@ -27,7 +27,7 @@ export type Lists = {
   /** Calls that somebody waits for, and inputs that wait for their session. */
   counts(): Promise<{ openCalls: number; queued: number }>
   /** Who waits for whom at this moment. */
-  waits(at: Millis): Promise<WaitRow[]>
+  waits(): Promise<WaitRow[]>
   /**
    * Calls, opened or refused, newest first; of a session those that it made and those that were made to it. A
    * page may be short, `next` says where to go on.

@@ -224,7 +224,11 @@ async function blockOn(
   const end = runtime.clock.elapsed() + Math.min(timeoutMs, timeLeft(runtime, running))
   const ring = await beginWait(runtime, running, target, end)
   if (ring !== null) return ring
-  const ended = await race(runtime, running.abort.signal, ending, end - runtime.clock.elapsed())
+  const left = end - runtime.clock.elapsed()
+  const ended = await race(runtime, running.abort.signal, ending, left).catch(async (fault: unknown) => {
+    await endWait(runtime, running, target, 'it broke off')
+    throw fault
+  })
   await endWait(runtime, running, target, ended === null ? 'time is over' : 'the call ended')
   return ended
 }

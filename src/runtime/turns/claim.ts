@@ -16,6 +16,7 @@ import type { Runtime } from './runtime.ts'
 import type { Key } from '../kernel/store-port.ts'
 import { cancel, expireCall, failTaken, recordedProgress } from './ending.ts'
 import { isOverdue, nothingNext, planStart, takeNext, type Claimed, type Next } from './next-turn.ts'
+import { endOldWaits } from './old-waits.ts'
 import { readRecorded, type Recorded } from '../kernel/recorded.ts'
 import { settleBelow, type Running } from '../kernel/running.ts'
 import { readEnding } from '../kernel/waiting.ts'
@@ -135,6 +136,7 @@ async function begin(runtime: Runtime, { row, takeover }: Claimed): Promise<void
     ) ?? []
   if (diedTwice(before, runtime.node))
     return followed(runtime, row.session, (note) => failTaken(runtime, row, input, diedTwiceError, note)) // R11
+  if (recorded !== null) await endOldWaits(runtime, row, recorded) // R5
   const endings = recorded === null ? [] : await readEndings(runtime, recorded)
   runtime.rooms.start(row, session, input, recorded)
   const running = runtime.running.get(row.id)
