@@ -3,7 +3,6 @@
  * checker turns what it reads into elapsed time.
  */
 import type { Event } from '../src/model/event.ts'
-import type { NodeId } from '../src/model/id.ts'
 import type { Plan } from './plan.ts'
 
 export function shiftTimes(event: Event, byMs: number): Event {
@@ -33,9 +32,3 @@ export function measureJumps({ nodes, faults, ownClocks }: Plan): Jumps {
   const isAlone = nodes === 1 && faults.every(({ kind }) => harmless.has(kind))
   return { jumpsMs, limitsOffMs: isAlone ? 0 : jumpsMs }
 }
-
-/** A beat that fails may be there all the same: then the lease is what it was, or what the beat said. */
-export const noteBeat =
-  (leases: Map<NodeId, number>) =>
-  (node: NodeId, until: number, how: 'sure' | 'unsure'): void =>
-    void leases.set(node, how === 'sure' ? until : Math.min(until, leases.get(node) ?? 0))

@@ -3,12 +3,12 @@
  * are decided from what was asked, not from what the runtime made of it.
  */
 import type { Event, EventOf } from '../src/model/event.ts'
-import type { NodeId, SessionId } from '../src/model/id.ts'
+import type { SessionId } from '../src/model/id.ts'
 import type { Limits } from '../src/model/limits.ts'
 import type { Broken, Ledger, LedgerTurn, Written } from './ledger.ts'
 
 /** A transaction has the time of its beginning, and how much time is left is looked at a little later. */
-const decidedMs = 20
+export const decidedMs = 20
 
 /** A turn that was queued, or opens just now, begins. */
 export function checkBeginning(
@@ -81,7 +81,7 @@ export function checkIdle(
 }
 
 function checkLeft(ledger: Ledger, turn: LedgerTurn, wellSince: number, slackMs: number): Broken {
-  const until = ledger.leases.get(turn.node as NodeId) ?? 0
+  const until = ledger.leases.until(turn.node)
   return Math.max(wellSince, until + ledger.jumps.jumpsMs, turn.begunAt) + slackMs < ledger.now
     ? `R12: ${turn.id} runs nowhere: ${turn.node ?? 'nobody'} lost its lease ${ledger.now - until} ms ago`
     : null

@@ -3,12 +3,12 @@
  * `before` sees the ledger as it was when the event was decided, `after` as its whole transaction left it.
  */
 import type { Event, EventOf } from '../src/model/event.ts'
-import { toTurnId, type NodeId, type SessionId } from '../src/model/id.ts'
+import { toTurnId, type SessionId } from '../src/model/id.ts'
 import type { Limits } from '../src/model/limits.ts'
 import { opensTurn } from '../src/model/opening.ts'
 import { checkMoney } from './laws-money.ts'
 import { checkOpening } from './laws-opening.ts'
-import { checkBeginning, checkConserved, checkIdle } from './laws-queue.ts'
+import { checkBeginning, checkConserved, checkIdle, decidedMs } from './laws-queue.ts'
 import type { Broken, Ledger, LedgerTurn, Written } from './ledger.ts'
 
 export const checkBefore = (ledger: Ledger, event: Event, written: Written, limits: Limits): Broken =>
@@ -110,24 +110,25 @@ function checkStart(ledger: Ledger, event: EventOf<'turn.started'>): Broken {
     : `R6: ${turn.id} starts with epoch ${event.epoch} after ${turn.epoch}`
 }
 
-function checkClaim(ledger: Ledger, event: EventOf<'session.claimed'>, { wall }: Written): Broken {
+function checkClaim(ledger: Ledger, event: EventOf<'session.claimed'>, { at, wall }: Written): Broken {
   const turn = ledger.turn(event.turn)
   if (turn.state !== 'running') return `R6: ${turn.id} is taken over and is ${turn.state}`
   if (event.epoch <= turn.epoch)
     return `R6: ${turn.id} is taken over with epoch ${event.epoch} after ${turn.epoch}`
-  const until = ledger.leases.get(turn.node as NodeId) ?? 0
+  const { leases } = ledger
+  const until = leases.until(turn.node)
   // A node may always put a new activation of its own in the place of an old one.
-  return until > wall && turn.node !== event.node
+  return until > wall && turn.node !== event.node && at - leases.renewedAt(turn.node) > decidedMs
     ? `R6: ${turn.id} is taken from ${turn.node ?? 'nobody'}, whose lease runs for ${until - wall} ms more`
     : null
 }
 
-function checkTurnEnd(ledger: Ledger, event: EventOf<'turn.ended'>, { wall, writer }: Written): Broken {
+function checkTurnEnd(ledger: Ledger, event: EventOf<'turn.ended'>, { at, wall, writer }: Written): Broken {
   const turn = ledger.turn(event.turn)
   if (turn.state === 'ended') return `R3: ${turn.id} ended twice`
   if (turn.state === 'queued' || writer === null || writer === turn.node) return null
-  const until = ledger.leases.get(turn.node as NodeId) ?? 0
-  return turn.stopping && until <= wall
+  const until = ledger.leases.until(turn.node)
+  return turn.stopping && (until <= wall || at - ledger.leases.renewedAt(turn.node) <= decidedMs)
     ? null
     : `R6: ${turn.id} is ended by ${writer}, but ${turn.node ?? 'nobody'} has it`
 }
@@ -220,7 +221,7 @@ export function checkOverdue(
   if (wellSince + slack.turnMs >= now) return null
   for (const live of ledger.live.values()) {
     for (const turn of live) {
-      const since = Math.max(turn.deadline, turn.begunAt)
+      const since = Math.max(turn.deadline, turn.begunAt, ledger.leases.lateAt(turn.node))
       if (turn.state === 'running' && since + slack.turnMs < late)
         return `R4: ${turn.id} runs on ${turn.node ?? 'nothing'} ${now - since} ms after its deadline`
     }

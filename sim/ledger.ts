@@ -6,6 +6,7 @@ import { agents as simulated } from './agents.ts'
 import { count } from './count.ts'
 import type { Jumps } from './elapsed.ts'
 import { getOrMake } from './get-or-make.ts'
+import { Leases } from './leases.ts'
 import { MailLedger } from './mail-ledger.ts'
 import { QuietRuns } from './quiet-runs.ts'
 
@@ -70,7 +71,7 @@ export class Ledger {
   readonly refused = new Map<CallId, string>()
   /** Tokens of every entry of a conversation, by its number. */
   readonly entries = new Map<SessionId, Map<number, number>>()
-  readonly leases = new Map<NodeId, number>()
+  readonly leases = new Leases()
   readonly stopping = new Set<NodeId>()
   readonly mail = new MailLedger()
   /** When a session last came to rest. */

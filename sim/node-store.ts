@@ -212,20 +212,21 @@ export class NodeStore implements Store {
     const attempt = this.#attempt()
     return this.#travel(async () => {
       if (attempt === 'failed') throw new InjectedFault('the commit failed')
-      const until = this.#shared.scheduler.wall + ttlMs
-      this.#shared.beat(node, until, 'unsure')
       await this.#beat(node, ttlMs)
-      this.#shared.beat(node, this.#shared.scheduler.wall + ttlMs, 'sure')
       if (attempt === 'unknown') throw new InjectedFault('nobody knows whether the commit was made')
     }, true)
   }
 
   async #beat(node: NodeId, ttlMs: number): Promise<void> {
     const { overlap, store, recorder, scheduler, versions } = this.#shared
+    const isLate = this.#host.life !== this.#program.life
+    const note = (isSure: boolean): void => this.#shared.beat(node, { ttlMs, isSure, isLate })
+    note(false)
     versions?.beat(this.#program, ttlMs)
     recorder?.done.push({ kind: 'beat', host: this.#host.index, now: scheduler.wall, node, ttlMs })
     if (overlap === null) await store.heartbeat(node, ttlMs)
     else await overlap.alone(() => store.heartbeat(node, ttlMs))
+    note(true)
   }
 
   onHint(listener: (hints: readonly Hint[]) => void): () => void {

@@ -4,6 +4,7 @@ import type { NodeId } from '../src/model/id.ts'
 import type { SqliteStore } from '../src/store/sqlite.ts'
 import type { Bug } from './bug.ts'
 import type { Disk } from './disk.ts'
+import type { Beat } from './leases.ts'
 import type { Overlap } from './overlap.ts'
 import type { Recorder } from './record-works.ts'
 import type { Scheduler } from './scheduler.ts'
@@ -32,6 +33,6 @@ export type Shared = {
   /** Lets the checker read what is new in the log. */
   check: () => void
   rerun: (count: number) => void
-  /** `unsure`: it may be there though it fails, by a clock that is set back. */
-  beat: (node: NodeId, until: number, how: 'sure' | 'unsure') => void
+  /** Said before it reaches the store and after. */
+  beat: (node: NodeId, beat: Beat) => void
 }

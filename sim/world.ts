@@ -21,7 +21,6 @@ import { DiskKeeper } from './disk-keeper.ts'
 import { DeskClients } from './desk-clients.ts'
 import { followAgents, makeBook, openNodeDesks } from './desks.ts'
 import { scriptDriver } from './driver.ts'
-import { noteBeat } from './elapsed.ts'
 import { describeFault, Host, isInjected } from './host.ts'
 import { makeIds } from './make-ids.ts'
 import { count } from './count.ts'
@@ -105,7 +104,7 @@ export class World {
       fail: checker.fail,
       check: checker.check,
       rerun: (reruns) => this.#reran(reruns),
-      beat: noteBeat(checker.ledger.leases),
+      beat: (node, beat) => checker.ledger.leases.note(node, beat, scheduler),
     }
     this.#clients = new Clients(plan, this)
     this.#deskClients = new DeskClients(plan, this)
