@@ -28,8 +28,11 @@ export function makeBook(store: SqliteStore): AgentBook {
   return book
 }
 
-export const followAgents = (store: SqliteStore, book: AgentBook): void =>
-  void store.onHint((hints) => hints.forEach((hint) => book.apply(hint)))
+/** As a process does that starts: it reads what is there, and follows what is appended. */
+export function followAgents(store: SqliteStore, book: AgentBook): void {
+  void book.load(store.lists)
+  store.onHint((hints) => hints.forEach((hint) => book.apply(hint)))
+}
 
 export const openNodeDesks = ({ runtime }: Node, book: AgentBook): Desks =>
   openDesks({

@@ -122,6 +122,8 @@ export class Oracle {
     if (event.type === 'call.opened' || event.type === 'call.refused') return this.#checkCall(event, at)
     if (event.type === 'step.ended') return this.#spending.applyStep(event)
     if (event.type === 'turn.ended') return this.#spending.checkEnd(this.ledger, event)
+    if (event.type === 'agent.created' && this.facts.madeCount >= this.limits.agentsMadeMax)
+      return `R11: ${event.agent} is made, and there are ${this.facts.madeCount} already`
     return event.type === 'message.sent' ? this.#checkRoot(event, at) : null
   }
 
