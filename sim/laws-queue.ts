@@ -3,7 +3,7 @@
  * are decided from what was asked, not from what the runtime made of it.
  */
 import type { Event, EventOf } from '../src/model/event.ts'
-import type { SessionId } from '../src/model/id.ts'
+import { toTurnId, type SessionId, type TurnId } from '../src/model/id.ts'
 import type { Limits } from '../src/model/limits.ts'
 import type { Broken, Ledger, LedgerTurn, Written } from './ledger.ts'
 
@@ -42,11 +42,15 @@ export function checkConserved(ledger: Ledger, { events, at, writer }: Written):
     const session = findRested(ledger, event)
     const next = session === null ? undefined : ledger.findNext(session)
     if (session === null || next === undefined || next.due <= at + decidedMs + ledger.jumps.jumpsMs) continue
-    if (event.type !== 'turn.ended' && next.openedAt < at) continue
+    // Behind something else, which its own end or the sweep starts or ends, it waits.
+    if (event.type !== 'turn.ended' && next.id !== findOpened(event)) continue
     return `R12: ${next.id} waits in ${session}, which rests since ${event.type}`
   }
   return null
 }
+
+const findOpened = (event: Event): TurnId | null =>
+  event.type === 'call.opened' ? toTurnId(event.call) : event.turn
 
 /** The session that this event brings to rest, or gives something to while it rests. */
 function findRested(ledger: Ledger, event: Event): SessionId | null {
