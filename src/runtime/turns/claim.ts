@@ -13,7 +13,7 @@ import { starting, startingOne } from '../kernel/commit.ts'
 import { findAgent } from '../kernel/projects-port.ts'
 import { isThere } from '../kernel/runtime.ts'
 import type { Runtime } from './runtime.ts'
-import type { Key } from '../kernel/store-port.ts'
+import type { Key, Tx } from '../kernel/store-port.ts'
 import { cancel, expireCall, failTaken, recordedProgress } from './ending.ts'
 import { isOverdue, nothingNext, planStart, takeNext, type Claimed, type Next } from './next-turn.ts'
 import { endOldWaits } from './old-waits.ts'
@@ -159,14 +159,30 @@ async function readInput(runtime: Runtime, row: TurnRow): Promise<Running['input
   throw new Error(`the input of ${row.id} is not in the log`)
 }
 
+/**
+ * R6, R7: an activation that is only slow may still record what its turn is charged for. Only when it can't any more
+ * what it has recorded is read, and the turn ends.
+ */
+function fence({ node }: Runtime, tx: Tx, { id: turn, session, epoch }: TurnRow): number {
+  tx.append({ type: 'session.claimed', session, turn, node, epoch: epoch + 1 })
+  return epoch + 1
+}
+const isFenced = ({ node }: Runtime, turn: TurnRow, epoch: number): boolean =>
+  turn.state === 'running' && turn.node === node && turn.epoch === epoch
+
 /** A turn that was told to stop, and whose node is gone: its driver died with it. */
 async function endOrphan(runtime: Runtime, row: TurnRow, note: (turn: TurnId) => void): Promise<Next> {
   const keys: Key[] = [`flow:${row.flow}`, ...row.grant.path.map((hop): Key => `session:${hop.session}`)]
+  const epoch = await runtime.store.transact([`session:${row.session}`], async (tx) => {
+    const { running, runnerAlive } = await tx.session(row.session)
+    if (running?.id !== row.id || !isDead(runtime, running, runnerAlive)) return null
+    return fence(runtime, tx, running)
+  })
+  if (epoch === null) return nothingNext
   const progress = await recordedProgress(runtime, row)
   return runtime.store.transact(keys, async (tx) => {
-    const { session, running, runnerAlive } = await tx.session(row.session)
-    if (session === null || running?.id !== row.id || !isDead(runtime, running, runnerAlive))
-      return nothingNext
+    const { session, running } = await tx.session(row.session)
+    if (session === null || running?.id !== row.id || !isFenced(runtime, running, epoch)) return nothingNext
     const outcome = running.stopping ?? 'lost'
     const result = { outcome, error: `${outcome}: the process that ran it is gone`, ...progress, entry: null }
     const below = await tx.below(row.id)
@@ -240,10 +256,15 @@ async function endLost(runtime: Runtime, row: TurnRow): Promise<void> {
     `session:${row.session}`,
     ...row.grant.path.map((hop): Key => `session:${hop.session}`),
   ]
+  const epoch = await runtime.store.transact([`session:${row.session}`], async (tx) => {
+    const facts = await tx.turn(row.id)
+    return facts === null || !isStill(row, facts.turn) ? null : fence(runtime, tx, facts.turn)
+  })
+  if (epoch === null) return
   const progress = await recordedProgress(runtime, row)
   await runtime.store.transact(keys, async (tx) => {
     const facts = await tx.turn(row.id)
-    if (facts === null || !isStill(row, facts.turn)) return
+    if (facts === null || !isFenced(runtime, facts.turn, epoch)) return
     const outcome = facts.turn.stopping ?? 'lost'
     tx.append(
       ...endTurn(

@@ -217,24 +217,73 @@ test('a turn that another ended while the store could not write was charged 0 to
   ])
 })
 
-test('R6: a turn that was told to stop is not ended by another whose look at its node is out of date', async () => {
+const refusal = { code: 'bad_input', field: 'task', given: '', expected: 'a task' } as const
+
+/** Records a call that was refused, and what its turn has done before. */
+const refused: Tool = {
+  ...mark,
+  name: 'refused',
+  effect: 'call',
+  calling: true,
+  async run(_, { acts, stepKey }) {
+    await acts.refuse('sub_agent', {}, refusal, stepKey)
+    return { ok: true, value: '' }
+  },
+}
+
+/** Runs a turn on a node that sweeps no more, stops it from another, and calls `before` what ends it there. */
+async function endElsewhere(
+  isEnd: (keys: readonly string[]) => boolean,
+  before: (w: World, landSlow: () => Promise<unknown>) => Promise<unknown>,
+  run: Driver['run'] = never,
+): Promise<World> {
   const clock = virtualClock()
   const store = sqliteStore({ directory: ':memory:', now: () => clock.now() })
   const transact = store.transact.bind(store)
-  let onEnd = async (): Promise<void> => undefined
+  let onEnd = async (): Promise<unknown> => undefined
+  let landSlow = async (): Promise<unknown> => undefined
   store.transact = async (keys, work) => {
-    if (keys[0]?.startsWith('flow:') === true) await onEnd()
-    return transact(keys, work)
+    if (isEnd(keys)) await onEnd()
+    if (keys[1]?.startsWith('call:') !== true) return transact(keys, work)
+    // It is on its way for a long time.
+    return new Promise((resolve, reject) => {
+      landSlow = () => transact(keys, work).then(resolve, reject)
+    })
   }
-  const w = await world({ agents: { a: { driver: { run: never } } }, store, clock })
+  const w = await world({ agents: { a: { driver: { run } } }, tools: [refused], store, clock })
   const sent = await w.ask('a', 'go').accepted
   if (isRefusal(sent)) throw new Error(sent.code)
   await w.rest()
   w.node.runtime.stopping.abort(new Error('stopped'))
   const other = await w.addNode()
   await cancel(other.runtime, sent.turn, 'cancelled', 'asked by the user')
-  // It was only slow: its heart beats again after the other has looked.
-  onEnd = () => store.heartbeat(w.node.runtime.node, 60_000)
+  onEnd = async () => {
+    onEnd = async () => undefined
+    await before(w, landSlow)
+  }
   await w.pass(9000)
+  return w
+}
+
+test('R6: a turn that was told to stop is not ended by another whose look at its node is out of date', async () => {
+  // It was only slow: its heart beats again after the other has looked.
+  const beat = ({ store, node }: World): Promise<void> => store.heartbeat(node.runtime.node, 60_000)
+  const w = await endElsewhere((keys) => keys[0]?.startsWith('session:') === true, beat)
   expect(await w.events('turn.ended')).toEqual([])
+})
+
+test('R7: what a slow node recorded while its turn was ended elsewhere was not charged', async () => {
+  const w = await endElsewhere(
+    (keys) => keys[0]?.startsWith('flow:') === true,
+    (_, landSlow) => landSlow(),
+    async (_, steps) => {
+      await use(steps, 'model', 'late', 20)
+      await steps.tool('refused', {})
+      return never()
+    },
+  )
+  expect((await w.events('turn.ended')).map(({ event }) => [event.outcome, event.tokensUsed])).toEqual([
+    ['cancelled', 0],
+  ])
+  expect(await w.events('step.ended')).toEqual([])
 })
