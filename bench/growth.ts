@@ -163,8 +163,9 @@ async function openAll(directory: string, workspace: string): Promise<number> {
   try {
     const { flows } = line.store.db
       .prepare(
-        `select json_group_array(flow) as flows from (select flow from turns where caller is null
-          and (opened_seq < 500 or opened_seq > (select max(seq) - 500 from log)) order by opened_seq)`,
+        `select json_group_array('flow_' || substr(id, 6)) as flows from (select t.id as id
+          from requests r join all_turns t on t.opened_seq = r.seq
+          where r.seq < 500 or r.seq > (select max(seq) - 500 from log) order by r.seq)`,
       )
       .get() as { flows: string }
     for (const flow of JSON.parse(flows) as string[]) {

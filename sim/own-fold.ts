@@ -285,4 +285,5 @@ const renderSession = ({ created, at, title, parent, archived, fork, summary }: 
   archived,
   summary: summary?.text ?? null,
   summary_entries: summary?.entries ?? 0,
+  moved: null,
 })

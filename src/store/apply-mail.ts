@@ -53,7 +53,7 @@ export function prepareMailWrites(db: DatabaseSync) {
     adopt: db.prepare(`${insert('flow, sent_at, sent_seq, turn')}
       select ?1, ?2, 'opened', 0, ?3, null, session, null,
         opened_at, opened_seq, opened_at, opened_seq, opened_seq, null, opened_at, opened_seq, id
-      from turns where id = 'turn_' || ?1 on conflict do nothing`),
+      from all_turns where id = 'turn_' || ?1 on conflict do nothing`),
     release: update("state = 'ready', accept_act = ?4"),
     accept: update('accepted_at = ?2, accepted_seq = ?3, accepted_by = ?4, accept_act = ?5'),
     deliver: update('state = ?4, waiting = 0, fleeting = 0, turn = ?5'),

@@ -53,10 +53,6 @@ export function prepareRequestWrites(db: DatabaseSync) {
       `update requests set failed = ?2, unseen = ?2 and not exists (select 1 from seen where flow = ?3)
         where seq = ?1`,
     ),
-    see: db.prepare(
-      `update requests set unseen = 0
-        where seq = (select opened_seq from turns where id = 'turn_' || substr(?, 6))`,
-    ),
     lastCall: db.prepare(
       `select t.outcome as outcome from turns t
         where t.flow = ?1 and t.caller_turn = ?2 and t.caller is not null

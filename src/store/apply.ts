@@ -168,7 +168,7 @@ const folds: { readonly [T in EventType]: Fold<T> } = {
   },
   'flow.seen': (writes, { flow }, seq) => {
     writes.see.run(flow, seq)
-    writes.requests.see.run(flow)
+    writes.seeRequest.run(flow)
   },
   'message.sent': (writes, event, seq, batch) => {
     sendMessage(writes, batch, event, seq)

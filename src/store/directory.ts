@@ -201,8 +201,12 @@ function migrate(db: DatabaseSync): DatabaseSync {
   const version = readNumber(db, 'user_version')
   if (version === migrations.length) return db
   db.exec('begin immediate')
-  for (const step of migrations.slice(version)) db.exec(step)
-  if (version > 0 && version < requestsSince) fillRequests(db)
+  for (const [index, step] of migrations.entries()) {
+    if (index < version) continue
+    db.exec(step)
+    // Before any line of a turn can have been moved.
+    if (version > 0 && index + 1 === requestsSince) fillRequests(db)
+  }
   db.exec(`pragma application_id = ${applicationId}; pragma user_version = ${migrations.length}; commit`)
   return db
 }

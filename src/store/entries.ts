@@ -11,7 +11,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Entry } from '../model/context.ts'
 import type { EntryPage, EntrySelect } from '../runtime/kernel/store-port.ts'
-import { resolveEntry } from './archive/moved-entries.ts'
+import { readQuestion, resolveEntry, withQuestions } from './archive/moved-entries.ts'
 import { findEntries, indexedEntries, keywordUnitsMin, type Kind } from './keyword-index.ts'
 import { keywordMatcher, type KeywordMatcher } from './keyword-match.ts'
 import { arrays, entryAt, entryColumns, prepareOnce, type RawArray } from './rows.ts'
@@ -116,11 +116,17 @@ function startWalk(db: DatabaseSync, sql: Statements, plan: Plan, passed: readon
     walk.rows = search(db, sql, plan, keywords, passed, () => (walk.skipped = 'unsearched'))
     return walk
   }
-  return { rows: newestFirst(user || assistant ? sql.all : sql.stepped, segments), skipped: 'roles' }
+  const rows = user || assistant ? newestFirst(db, sql, segments) : inPages(sql.stepped, segments)
+  return { rows, skipped: 'roles' }
+}
+
+function* newestFirst(db: DatabaseSync, sql: Statements, segments: readonly Segment[]): Generator<Row> {
+  for (const segment of segments)
+    yield* withQuestions(db, segment.session, inPages(sql.all, [segment]), segment)
 }
 
 /** Reads in pages that grow: never more than twice of what is needed, at half the cost of single rows. */
-function* newestFirst(statement: StatementSync, segments: readonly Segment[]): Generator<Row> {
+function* inPages(statement: StatementSync, segments: readonly Segment[]): Generator<Row> {
   let size = pageEntriesMin
   for (const { session, first, last } of segments) {
     for (let before = last + 1; before > first; size = Math.min(size * 2, pageEntriesMax)) {
@@ -154,7 +160,7 @@ function* search(
     const { session, first, last } = segment
     const indexed = short ? first - 1 : Math.min(last, Math.max(first - 1, indexedEntries(db, session, last)))
     let before = last + 1
-    for (const row of newestFirst(sql.all, [segment])) {
+    for (const row of newestFirst(db, sql, [segment])) {
       const readsMax = (row.n > indexed ? readEntriesMax : readEntriesMin) + readsPerPassed * passed.length
       if (reads >= readsMax) break
       reads += 1
@@ -166,7 +172,10 @@ function* search(
     for (const n of findEntries(db, session, before, keywords, kinds)) {
       if (vain === readEntriesMax) return giveUp()
       const passedBefore = passed.length
-      yield entryAt(sql.one.get(session, n) as unknown as RawArray)
+      const raw = sql.one.get(session, n) as RawArray | undefined
+      const row = raw === undefined ? readQuestion(db, session, n) : entryAt(raw)
+      if (row === null) continue
+      yield row
       vain = passed.length > passedBefore ? 0 : vain + 1
     }
   }
@@ -194,7 +203,9 @@ function newestTooOld(sql: Statements, plan: Plan, count: number): number {
   let high = count
   // A walk that reads everything stopped at the entry that is asked first.
   for (let n = count; low < high; n = Math.ceil((low + high) / 2)) {
-    const { at } = sql.at.get(findSegment(plan.segments, n)?.session ?? '', n) as { at: number }
+    const session = findSegment(plan.segments, n)?.session ?? ''
+    const { at } = (sql.at.get(session, n) as { at: number } | undefined) ??
+      readQuestion(plan.db, session, n) ?? { at: 0 }
     if (at < plan.oldestAt) low = n
     else high = n - 1
   }

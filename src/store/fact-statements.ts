@@ -37,11 +37,11 @@ export function prepareFacts(db: DatabaseSync) {
     grants: parseGrants(db),
     mail: prepareMail(db),
     turn: prepare(
-      `select ${turn}, ${session} from turns t join sessions s on s.id = t.session where t.id = ?`,
+      `select ${turn}, ${session} from all_turns t join sessions s on s.id = t.session where t.id = ?`,
     ),
     activation: prepare(
       `select session, state, node, epoch, stopping, pending, outcome, tokens_used, tokens_below,
-          usd_below from turns where id = ?`,
+          usd_below from all_turns where id = ?`,
     ),
     session: prepare(`select ${session}, (select until from nodes where id = t.node), ${queued},
         ${turn}, ${selected('q', turnColumns)}
@@ -73,7 +73,7 @@ export function prepareFacts(db: DatabaseSync) {
     traced: prepare('select ended from traced where session = ? and key = ?'),
     question: prepare(
       `select q.turn, t.session, q.answer, q.answered_by, t.state
-        from questions q join turns t on t.id = q.turn where q.id = ?`,
+        from questions q join all_turns t on t.id = q.turn where q.id = ?`,
     ),
     permission: prepare('select question from permissions where session = ? and tool = ?'),
     seen: prepare('select seq from seen where flow = ?'),

@@ -5,6 +5,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { SessionId } from '../model/id.ts'
 import type { Lists } from '../runtime/kernel/lists-port.ts'
+import { requestTurn } from './request-lists.ts'
 import { isListed } from './session-lists.ts'
 
 /** As long as the ends that are indexed: what is shown of an id has as many characters or more. */
@@ -21,9 +22,11 @@ type Kind = {
   shown: string
   order: string
   where: string
-  /** All of them, newest first, with the id as `column` names it. */
-  newest: string
+  /** All of them, newest first, with the id as `column` names it; null where another kind's has them. */
+  newest: string | null
   ends: string
+  /** How that index has them, where not by their ids. */
+  endsOrder?: string
 }
 
 const kinds = {
@@ -44,9 +47,32 @@ const kinds = {
     shown: 'flow_',
     order: 't.opened_seq',
     where: `t.caller is null and t.id = 'turn_' || substr(t.flow, 6)`,
-    newest: `(select r.seq as opened_seq, r.turn as id, 'flow_' || substr(r.turn, 6) as flow, null as caller
-      from requests r where r.seq > 0 order by r.seq desc limit ${newestMax}) t where t.opened_seq > 0`,
+    newest: `(select r.seq as opened_seq, ${requestTurn} as id, 'flow_' || substr(${requestTurn}, 6) as flow,
+        null as caller from requests r left join moved_turns v on v.seq = r.seq
+      where r.seq > 0 order by r.seq desc limit ${newestMax}) t where t.opened_seq > 0`,
     ends: 'indexed by turns_ends',
+  },
+  movedFlow: {
+    from: 'moved_turns t',
+    column: 't.id',
+    stored: 'turn_',
+    shown: 'flow_',
+    order: 't.seq',
+    where: 't.root = t.seq',
+    newest: null,
+    ends: 'indexed by moved_turns_ends',
+    endsOrder: 't.seq',
+  },
+  movedCall: {
+    from: 'moved_turns t',
+    column: 't.id',
+    stored: 'turn_',
+    shown: 'call_',
+    order: 't.seq',
+    where: 't.above is not null',
+    newest: 'moved_turns t indexed by moved_turns_calls where t.seq > 0',
+    ends: 'indexed by moved_turns_ends',
+    endsOrder: 't.seq',
   },
   call: {
     from: 'turns t',
@@ -71,30 +97,33 @@ const kinds = {
 } satisfies Record<string, Kind>
 
 type Row = { id: string; at: number }
-type Finder = Record<'ends' | 'begins' | 'contains', StatementSync>
+type Finder = Record<'ends' | 'begins', StatementSync> & { contains: StatementSync | null }
 
 /** ?1 is the part, as it is written in the table, ?2 how many are wanted. */
 function prepareKind(
   db: DatabaseSync,
-  { from, column, stored, shown, order, where, newest, ends }: Kind,
+  { from, column, stored, shown, order, where, newest, ends, endsOrder = column }: Kind,
 ): Finder {
   const id = stored === shown ? column : `'${shown}' || substr(${column}, ${stored.length + 1})`
   const found = `select ${id} as id, ${order} as at from ${from}`
   return {
     ends: db.prepare(
       `${found} ${ends} where ${where} and substr(${column}, -${endLength}) = substr(?1, -${endLength})
-        and substr(${column}, -length(?1)) = ?1 order by ${column} desc limit +?2`,
+        and substr(${column}, -length(?1)) = ?1 order by ${endsOrder} desc limit +?2`,
     ),
     begins: db.prepare(
       `select id, at from (select ${id} as id, ${order} as at, ${where} as fits from ${from}
           where ${column} >= ?1 and ${column} < ?1 || char(1114111) order by ${column} desc limit ${newestMax})
         where fits limit +?2`,
     ),
-    contains: db.prepare(
-      `select id, at from (select ${id} as id, ${order} as at from ${newest} and ${where}
-          order by ${order} desc limit ${newestMax})
-        where instr(id, ?1) > 0 limit +?2`,
-    ),
+    contains:
+      newest === null
+        ? null
+        : db.prepare(
+            `select id, at from (select ${id} as id, ${order} as at from ${newest} and ${where}
+                order by ${order} desc limit ${newestMax})
+              where instr(id, ?1) > 0 limit +?2`,
+          ),
   }
 }
 
@@ -119,7 +148,7 @@ export function prepareFindIds(db: DatabaseSync): Pick<Lists, 'sessionsLike' | '
     sessionsLike: async (part, limit) => find(['session'], part, limit) as SessionId[],
     async idsLike(kind, part, limit) {
       if (kind === 'question') return (questions.all(part, limit) as { id: string }[]).map(({ id }) => id)
-      return find(kind === 'flow' ? ['flow'] : ['call', 'refused'], part, limit)
+      return find(kind === 'flow' ? ['flow', 'movedFlow'] : ['call', 'movedCall', 'refused'], part, limit)
     },
   }
 }
@@ -128,7 +157,7 @@ function findRows({ stored, shown }: Kind, finder: Finder, part: string, limit: 
   const written = part.startsWith(shown) ? stored + part.slice(shown.length) : part
   // What begins without the kind, as digits, begins so in the table after it.
   const begin = written.startsWith(stored) ? written : stored + written
-  const rows = finder.contains.all(part, limit)
+  const rows = finder.contains?.all(part, limit) ?? []
   if (part.length >= endLength) rows.push(...finder.ends.all(written, limit))
   if (part !== '' && rows.length < limit) rows.push(...finder.begins.all(begin, limit))
   return rows as Row[]

@@ -16,7 +16,7 @@
  */
 import assert from 'node:assert/strict'
 import type { DatabaseSync } from 'node:sqlite'
-import { resolveEntry } from './archive/moved-entries.ts'
+import { resolveEntry, withQuestions } from './archive/moved-entries.ts'
 import { prepareOnce } from './rows.ts'
 
 /** Merging is done here, a little with every chunk; FTS5 on its own would sometimes do much at once. */
@@ -78,7 +78,7 @@ const statementsFor = prepareOnce((db) => ({
   ),
   indexed: db.prepare('update keyword_sessions set entries = ?, long_texts = ? where number = ?'),
   texts: db.prepare(
-    'select n, role, text, turn from entries where session = ? and n between ? and ? order by n',
+    'select n, role, text, turn from entries where session = ? and n between ? and ? order by n desc',
   ),
   add: db.prepare('insert into keyword_grams (rowid, grams) values (?, ?)'),
   merge: db.prepare(`insert into keyword_grams (keyword_grams, rank) values ('merge', ?)`),
@@ -104,7 +104,9 @@ export function indexEntries(db: DatabaseSync, session: string, count: number): 
   const sql = statementsFor(db)
   const row = (sql.session.get(session) ?? sql.open.get(session)) as SessionRow
   for (let chunks = 0; chunks < chunksPerCallMax && row.entries + chunkEntries <= count; chunks += 1) {
-    const entries = sql.texts.all(session, row.entries + 1, row.entries + chunkEntries) as TextRow[]
+    const [first, last] = [row.entries + 1, row.entries + chunkEntries]
+    const kept = sql.texts.all(session, first, last) as TextRow[]
+    const entries = [...withQuestions<TextRow>(db, session, kept, { first, last })].reverse()
     let added = 0
     for (const { n, role, text } of entries.map((entry) => resolveEntry(db, session, entry))) {
       const grams = listGrams(makePrefix(row.number, role), text)

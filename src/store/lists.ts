@@ -5,6 +5,7 @@ import type { Answer } from '../model/question.ts'
 import { callsBelow, type FlowId } from '../model/id.ts'
 import { pageUnitsMax } from '../model/limits.ts'
 import type { CallPage, CallsAsk, Lists, WaitRow } from '../runtime/kernel/lists-port.ts'
+import { movedSession } from './archive/moved-schema.ts'
 import { clientLists } from './client-lists.ts'
 import { prepareFindIds } from './find-ids.ts'
 import { prepareEventReader, type EventReader } from './log-row.ts'
@@ -46,17 +47,25 @@ function prepareAll(db: DatabaseSync) {
 function prepareCalls(db: DatabaseSync) {
   const calls = `from turns t indexed by turns_calls where t.caller is not null and t.opened_seq < ?1
     order by t.opened_seq desc limit`
+  const moved = `from moved_turns m indexed by moved_turns_calls cross join moved_turns a on a.seq = m.above
+    where m.above is not null and m.seq < ?1 order by m.seq desc limit`
+  const asked = 'where ?2 is null or c.caller = ?2 or c.target = ?2 or c.caller = ?3'
   const refusals = 'from refused x where x.seq < ?1 order by x.seq desc limit'
   return {
     calls: db.prepare(`select c.seq as seq, c.ended as ended, c.used as used from (
         select t.opened_seq as seq, case t.pending when 0 then t.ended_seq end as ended,
           case t.state when 'ended' then t.tokens_used + t.tokens_below else 0 end as used,
           t.caller as caller, t.session as target ${calls} ?4) c
-      where ?2 is null or c.caller = ?2 or c.target = ?2 or c.caller = ?3 limit +?5`),
+      ${asked} limit +?5`),
     refusals: db.prepare(`select r.seq as seq, r.flow as flow
       from (select x.seq as seq, x.flow as flow, x.caller as caller ${refusals} ?4) r
       where ?2 is null or r.caller = ?2 or r.caller = ?3 limit +?5`),
+    moved: db.prepare(`select c.seq as seq, c.ended as ended, c.used as used from (
+        select m.seq as seq, m.ended_seq as ended, m.tokens_used + m.tokens_below as used,
+          ${movedSession('a')} as caller, ${movedSession('m')} as target ${moved} ?4) c
+      ${asked} limit +?5`),
     callsFloor: db.prepare(`select t.opened_seq as seq ${calls} 1 offset ?2`),
+    movedFloor: db.prepare(`select m.seq as seq ${moved} 1 offset ?2`),
     refusalsFloor: db.prepare(`select x.seq as seq ${refusals} 1 offset ?2`),
   }
 }
@@ -115,11 +124,12 @@ function listCalls(
 ): CallRows {
   const from = before ?? Number.MAX_SAFE_INTEGER
   const filter = [from, of, of === null ? null : callsBelow(of), lookedThroughMax, limit] as const
-  const floors = [statements.callsFloor, statements.refusalsFloor].map(
+  const floors = [statements.callsFloor, statements.movedFloor, statements.refusalsFloor].map(
     (floor) => (floor.get(from, lookedThroughMax - 1) as { seq: number } | undefined)?.seq ?? 0,
   )
   const floor = of === null ? 0 : Math.max(...floors)
-  const found = [...statements.calls.all(...filter), ...statements.refusals.all(...filter)] as RawCall[]
+  const pages = [statements.calls, statements.moved, statements.refusals]
+  const found = pages.flatMap((page) => page.all(...filter)) as RawCall[]
   const rows = found
     .filter(({ seq }) => seq >= floor)
     .sort((a, b) => b.seq - a.seq)

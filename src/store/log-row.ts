@@ -70,7 +70,7 @@ function reportDamage(db: DatabaseSync, row: LogRow, onDamage: OnDamage): void {
 export function findFlow(db: DatabaseSync, seq: number): string | null {
   const row = db
     .prepare(
-      `select flow from turns where opened_seq <= ?1
+      `select flow from all_turns where opened_seq <= ?1
         and session in (select session from log_sessions where seq = ?1) order by opened_seq desc limit 1`,
     )
     .get(seq)

@@ -14,9 +14,9 @@ const columns = (
 ).split(' ')
 const width = columns.length
 /** A message that opened a turn is as far as its turn is; and what it answers is named as that was. */
-export const messageRow = `select ${selected('m', columns)}, t.state, t.epoch,
-    (select name from messages r where r.id = m.in_reply_to)
-  from messages m left join turns t on t.id = m.turn`
+export const messageRow = `select ${selected('m', columns)}, coalesce(t.state, iif(v.id is null, null, 'ended')),
+    coalesce(t.epoch, v.epoch), (select name from messages r where r.id = m.in_reply_to)
+  from messages m left join turns t on t.id = m.turn left join moved_turns v on v.id = m.turn`
 
 export function prepareMail(db: DatabaseSync) {
   const prepare = (sql: string) => arrays(db.prepare(sql))
@@ -30,7 +30,7 @@ export function prepareMail(db: DatabaseSync) {
     one: prepare(`${messageRow} where m.id = ?`),
     byAct: prepare(`${messageRow} where m.accept_act = ?1 and m.accept_act is not null`),
     /** Of a user's own words, which are only a turn. */
-    turn: prepare('select session, state, epoch, opened_at, opened_seq from turns where id = ?'),
+    turn: prepare('select session, state, epoch, opened_at, opened_seq from all_turns where id = ?'),
     oldest: inbox('asc'),
     newest: inbox('desc'),
     counts: prepare(`select coalesce((select waiting from inboxes where session = ?1), 0),

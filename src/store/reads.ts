@@ -3,7 +3,8 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { DayRow } from '../model/day-budget.ts'
 import type { Store, EventFilter, EventPage } from '../runtime/kernel/store-port.ts'
 import { movedRows } from './archive/moved-rows.ts'
-import { resolveEntry } from './archive/moved-entries.ts'
+import { readQuestion, resolveEntry } from './archive/moved-entries.ts'
+import { listNumbers, listTimeline, type TimelineRow } from './archive/moved-timelines.ts'
 import {
   listMoved,
   mergeRows,
@@ -26,6 +27,7 @@ import {
   entryColumns,
 } from './rows.ts'
 import type { Entry } from '../model/context.ts'
+import type { TurnRow } from '../model/facts.ts'
 import { prepareDue } from './due.ts'
 import { findSegment, listSegments } from './segments.ts'
 import { runGently, unitsPerRow, unitsPerSlice } from './slices.ts'
@@ -49,6 +51,15 @@ function prepareAll(db: DatabaseSync) {
     byFlow: turns(`t.id = 'turn_' || substr(?1, 6) or (t.flow = ?1 and t.caller is not null)
         or t.id in (select m.turn from messages m where m.flow = ?1 and m.sender is not null)
       order by t.opened_at, t.id limit +?2`),
+    movedByFlow: arrays(
+      db.prepare(`select ${turn} from all_turns t where t.id in (
+          select id from moved_turns where id = 'turn_' || substr(?1, 6)
+          union select id from moved_turns where root <> seq
+            and root = (select seq from moved_turns where id = 'turn_' || substr(?1, 6))
+          union select v.id from messages m join moved_turns v on v.id = m.turn
+            where m.flow = ?1 and m.sender is not null)
+        order by t.opened_at, t.id limit +?2`),
+    ),
     bySession: turns('t.live = 1 and t.session = ? order by t.id limit +?'),
     byCaller: turns(`t.pending = 1 and t.caller = (select session from turns where id = ?1)
       and t.caller_turn = ?1 order by t.id limit +?2`),
@@ -69,6 +80,17 @@ export function prepareReads(db: DatabaseSync): Pick<Store, Reads> {
   const statements = prepareAll(db)
   const grants = parseGrants(db)
   const findEvent = prepareGentleFind(db)
+  /** A message may have opened a turn of another flow, so some may be moved and some not. */
+  const ofFlow = (flow: string, limit: number): TurnRow[] => {
+    const moved = statements.movedByFlow.all(flow, limit) as unknown as RawArray[]
+    const rows = (statements.byFlow.all(flow, limit) as unknown as RawArray[]).map((raw) =>
+      turnAt(raw, 0, grants),
+    )
+    if (moved.length === 0) return rows
+    return [...rows, ...moved.map((raw) => turnAt(raw, 0, grants))]
+      .sort((a, b) => a.openedAt - b.openedAt || (a.id < b.id ? -1 : 1))
+      .slice(0, limit)
+  }
   return {
     async session(id) {
       const raw = statements.session.get(id) as RawArray | undefined
@@ -79,12 +101,11 @@ export function prepareReads(db: DatabaseSync): Pick<Store, Reads> {
       return rows.map((raw) => sessionAt(raw, 0))
     },
     async turns(filter, limit) {
+      if (filter.flow !== undefined) return ofFlow(filter.flow, limit)
       const rows =
-        filter.flow !== undefined
-          ? statements.byFlow.all(filter.flow, limit)
-          : filter.callerTurn !== undefined
-            ? statements.byCaller.all(filter.callerTurn, limit)
-            : statements.bySession.all(filter.session ?? '', limit)
+        filter.callerTurn !== undefined
+          ? statements.byCaller.all(filter.callerTurn, limit)
+          : statements.bySession.all(filter.session ?? '', limit)
       return (rows as unknown as RawArray[]).map((raw) => turnAt(raw, 0, grants))
     },
     entriesByNumber: prepareEntryPages(db),
@@ -130,9 +151,10 @@ function prepareEntryPages(db: DatabaseSync): Store['entriesByNumber'] {
     const entries: Entry[] = []
     let [units, looked] = [0, 0]
     for (const n of numbers) {
-      const raw = one.get(findSegment(segments, n)?.session ?? session, n) as RawArray | undefined
-      if (raw === undefined) continue
-      const entry = resolveEntry(db, findSegment(segments, n)?.session ?? session, entryAt(raw))
+      const writer = findSegment(segments, n)?.session ?? session
+      const raw = one.get(writer, n) as RawArray | undefined
+      const entry = raw === undefined ? readQuestion(db, writer, n) : resolveEntry(db, writer, entryAt(raw))
+      if (entry === null) continue
       entries.push(entry)
       units += entry.text.length
       if (units > unitsMax) break
@@ -152,11 +174,6 @@ function prepareEntryPages(db: DatabaseSync): Store['entriesByNumber'] {
  */
 const prepare = (db: DatabaseSync) => ({
   log: db.prepare('select seq, at, events from log where seq > ? order by seq limit +?'),
-  timeline: db.prepare(
-    `select x.seq as seq, l.at as at, l.events as events from log_sessions x left join log l on l.seq = x.seq
-      where x.session = ? and x.seq > ? order by x.seq limit +?`,
-  ),
-  numbers: db.prepare('select seq from log_sessions where session = ? and seq > ? order by seq limit +?'),
   row: db.prepare('select seq, at, events from log where seq = ?'),
 })
 type Statements = ReturnType<typeof prepare>
@@ -187,22 +204,18 @@ function* fetchRows(
     return yield* movedRows(db).last() > from ? mergeRows(rows, listMoved(db, from), count) : rows
   }
   if (sessions.length === 1 && only !== undefined) {
-    const rows = statements.timeline.iterate(only, from, count) as Iterable<FoundRow>
-    for (const row of rows) yield* completeRow(db, row)
+    for (const row of listTimeline(db, only, from, count)) yield* completeRow(db, row)
     return
   }
   const seqs = new Set<number>()
-  for (const id of sessions)
-    for (const { seq } of statements.numbers.all(id, from, count) as { seq: number }[]) seqs.add(seq)
+  for (const id of sessions) for (const seq of listNumbers(db, id, from, count)) seqs.add(seq)
   for (const seq of [...seqs].sort((a, b) => a - b).slice(0, count))
     yield* completeRow(db, (statements.row.get(seq) as LogRow | undefined) ?? { seq, at: null, events: null })
 }
 
 /** Of a row that was moved, the log has only the number. */
 const lost = ''
-type FoundRow = LogRow | { seq: number; at: null; events: null }
-
-function* completeRow(db: DatabaseSync, row: FoundRow): Generator<LogRow> {
+function* completeRow(db: DatabaseSync, row: TimelineRow): Generator<LogRow> {
   const whole = row.events === null ? readMoved(db, row.seq) : row
   yield whole ?? { seq: row.seq, at: 0, events: lost } // It was told of, and is passed over.
 }

@@ -2,7 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { applyAll } from './apply.ts'
 import { prepareWrites, type Writes } from './write-statements.ts'
-import { stripMoved } from './archive/archive-flows.ts'
+import { stripMoved } from './archive/moved-lines.ts'
 import { openDatabase, ownDirectory, placeFault, StoreFault } from './directory.ts'
 import { findFlow, parseEvents, type LogRow } from './log-row.ts'
 import { differences, emptyDatabase, emptyViews, visitRows, type Watched } from './rebuild.ts'

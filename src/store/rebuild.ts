@@ -5,8 +5,9 @@
 import { DatabaseSync } from 'node:sqlite'
 import { applyAll } from './apply.ts'
 import { prepareWrites } from './write-statements.ts'
-import { stripMoved } from './archive/archive-flows.ts'
+import { stripMoved } from './archive/moved-lines.ts'
 import { movedRows } from './archive/moved-rows.ts'
+import { movedTable } from './archive/moved-schema.ts'
 import { clearKeywordIndex } from './keyword-index.ts'
 import { listRows, parseEvents, type LogRow } from './log-row.ts'
 import { nextRound } from '../runtime/kernel/next-round.ts'
@@ -55,7 +56,7 @@ export function emptyDatabase(): DatabaseSync {
 
 /** The first difference of each table. */
 export const differences = (live: DatabaseSync, folded: DatabaseSync): string[] =>
-  viewTables.flatMap((table) => findDifference(table, live, folded) ?? [])
+  [...viewTables, movedTable].flatMap((table) => findDifference(table, live, folded) ?? [])
 
 function foldAll(from: DatabaseSync, to: DatabaseSync): void {
   const writes = prepareWrites(to)

@@ -91,7 +91,9 @@ test('R10: requests of an older format are filled in as a fold of the log makes 
   const file = join(directory, 'tieline.db')
   w.store.db.exec(`vacuum into '${file}'`)
   const old = new DatabaseSync(file)
-  old.exec(`drop table requests; drop table places; pragma user_version = ${requestsSince - 1};
+  old.exec(`drop view all_turns; drop table moved_turns; alter table sessions drop column moved;
+    create table moved_flows (flow text primary key, segment integer not null) strict, without rowid;
+    drop table requests; drop table places; pragma user_version = ${requestsSince - 1};
     create index turns_roots on turns (opened_seq) where caller is null`)
   old.close()
   const db = openDatabase(file)

@@ -23,13 +23,16 @@ const lookedThroughMax = 2000
 /** R11: with more directories than this in a project, requests are looked through by time, and whoever asks judges. */
 const walksMax = 100
 
+/** Where a turn was moved, only its own line names it. */
+export const requestTurn = 'coalesce(v.id, r.turn)'
+
 const newestFirst = 'and w.seq < ?1 order by w.seq desc limit'
 
 const prepareWalk = (db: DatabaseSync, walk: string) => ({
   page: db.prepare(
-    `select r.turn as turn, r.seq as openedSeq, s.seq is not null as seen
-      from (select w.* from ${walk} ${newestFirst} ${lookedThroughMax}) r
-        left join seen s on s.flow = 'flow_' || substr(r.turn, 6)
+    `select ${requestTurn} as turn, r.seq as openedSeq, s.seq is not null as seen
+      from (select w.* from ${walk} ${newestFirst} ${lookedThroughMax}) r left join moved_turns v on v.seq = r.seq
+        left join seen s on s.flow = 'flow_' || substr(${requestTurn}, 6)
       where (?3 is null or r.agent in (select value from json_each(?3)))
         and (?4 is null or r.place in (select value from json_each(?4)))
         and (?5 is null or r.ended = ?5) limit +?6`,

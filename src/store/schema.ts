@@ -1,5 +1,6 @@
 /** The tables. The log is the truth; all others are views folded from it, but for `nodes`, which are leases. */
 
+import { movedSchema } from './archive/moved-schema.ts'
 import { keywordSchema } from './keyword-index.ts'
 
 /** "TIEL", so that a file of another program is never taken for ours. */
@@ -284,6 +285,7 @@ export const migrations: readonly string[] = [
   twelfth,
   thirteenth,
   fourteenth,
+  movedSchema,
 ]
 
 /** The format that has requests: those of an older one are read from its log. */

@@ -57,8 +57,8 @@ function lookups(db: DatabaseSync): (event: Event, seq: number, row: number) => 
   }
   const timeline = has('log_sessions', 'session = ? and seq = ?')
   const session = has('sessions', 'id = ?')
-  const turn = has('turns', 'id = ? and opened_seq = ?')
-  const ended = has('turns', `id = ? and state = 'ended'`)
+  const turn = has('all_turns', 'id = ? and opened_seq = ?')
+  const ended = has('all_turns', `id = ? and state = 'ended'`)
   const entry = has('entries', 'session = ? and n = ?')
   const refused = has('refused', 'call = ?')
   const agent = has('agents', 'id = ?')
@@ -66,7 +66,8 @@ function lookups(db: DatabaseSync): (event: Event, seq: number, row: number) => 
   const message = has('messages', 'id = ?')
   const ends = (event: EventOf<'turn.ended'>): string | null =>
     (event.turn === null ? null : ended(event.turn)) ??
-    (event.entry === null ? null : entry(event.session, event.entry.n))
+    // The question's line may have been moved.
+    (event.entry === null ? null : entry(event.session, event.entry.n + 1))
   const own = (event: Event, seq: number): string | null => {
     if (event.type === 'call.opened') return turn(toTurnId(event.call), seq)
     if (opensTurn(event)) return turn(event.turn, seq)

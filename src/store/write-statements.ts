@@ -31,6 +31,10 @@ export function prepareWrites(db: DatabaseSync) {
     answer: db.prepare('update questions set answer = ?2, answered_by = ?3 where id = ?1'),
     permit: db.prepare(`${insert('permissions', 'session, tool, question')} on conflict do nothing`),
     see: db.prepare(`${insert('seen', 'flow, seq')} on conflict do nothing`),
+    seeRequest: db.prepare(
+      `update requests set unseen = 0
+        where seq = (select opened_seq from all_turns where id = 'turn_' || substr(?, 6))`,
+    ),
     refuse: db.prepare(
       `insert into refused (call, caller, caller_turn, flow, seq)
         values (?, ?, ?, (select flow from turns where id = ?3), ?4)`,

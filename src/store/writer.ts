@@ -84,7 +84,7 @@ export const createWriter = (db: DatabaseSync) => ({
   facts: prepareFacts(db),
   writes: prepareWrites(db),
   mark: prepareMark(db),
-  hasTurn: db.prepare('select 1 from turns where id = ?'),
+  hasTurn: db.prepare('select 1 from all_turns where id = ?'),
   hasSession: db.prepare('select 1 from sessions where id = ?'),
   begin: db.prepare('begin immediate'),
   commit: db.prepare('commit'),

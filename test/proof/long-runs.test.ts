@@ -61,7 +61,9 @@ test('nothing of one plan is left in the database that the next one gets', () =>
   db.exec(
     `insert into log values (1, 1, '[]'); insert into nodes values ('node_a', 5); update folded set seq = 1`,
   )
-  db.exec(`insert into moved_flows values ('flow_a', 1); insert into waits values ('a', 'b', 'c', 1)`)
+  db.exec(
+    `insert into segments values (1, 'a', 1, 1, 1, 1, 1, 1, 1); insert into waits values ('a', 'b', 'c', 1)`,
+  )
   db.close()
 
   const next = takeDatabase('plain')

@@ -9,7 +9,9 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { Millis } from '../../model/id.ts'
 import { nextRound } from '../../runtime/kernel/next-round.ts'
 import { chooseFlows, type ChosenFlow } from './choose-flows.ts'
-import { findFolder, movedRows } from './moved-rows.ts'
+import { moveTurns } from './moved-lines.ts'
+import { findFolder } from './moved-rows.ts'
+import { moveTimeline } from './moved-timelines.ts'
 import { writeSegment, type Block } from './segment-file.ts'
 
 export type ArchiveAsk = {
@@ -125,7 +127,7 @@ async function moveFlows(
   }
   await commit((db) => {
     recordSegment(db, { id, file, at: now, moved, blocks })
-    letGo(db, id, chosen, rows)
+    letGo(db, chosen, rows)
   })
   return moved
 }
@@ -152,32 +154,19 @@ function recordSegment(
     insert.run(id, n, block.offset, block.bytes, block.hash, block.first, block.last, block.rows)
 }
 
-function letGo(
-  db: DatabaseSync,
-  segment: number,
-  chosen: readonly ChosenFlow[],
-  rows: ChosenFlow['rows'],
-): void {
+function letGo(db: DatabaseSync, chosen: readonly ChosenFlow[], rows: ChosenFlow['rows']): void {
   const remove = db.prepare('delete from log where seq = ?')
-  for (const { seq } of rows) remove.run(seq)
-  const mark = db.prepare('insert into moved_flows (flow, segment) values (?, ?)')
-  const strip = db.prepare(`update entries set text = '' where session = ? and turn = ?`)
-  for (const { flow, turns } of chosen) {
-    mark.run(flow, segment)
-    for (const { id, session } of turns) strip.run(session, id)
+  const timelines = new Map<string, number[]>()
+  for (const { seq, sessions } of rows) {
+    remove.run(seq)
+    for (const session of sessions) {
+      const seqs = timelines.get(session)
+      if (seqs === undefined) timelines.set(session, [seq])
+      else seqs.push(seq)
+    }
   }
-}
-
-/** After a fold of all rows into the views of `to`: the texts of moved flows are left out again. */
-export function stripMoved(from: DatabaseSync, to: DatabaseSync): void {
-  if (movedRows(from).last() === 0) return
-  if (from !== to) {
-    const insert = to.prepare('insert into moved_flows (flow, segment) values (?, ?)')
-    for (const { flow, segment } of from.prepare('select flow, segment from moved_flows').iterate())
-      insert.run(flow as string, segment as number)
-  }
-  to.exec(`update entries set text = '' where exists (
-    select 1 from turns t join moved_flows m on m.flow = t.flow where t.id = entries.turn)`)
+  for (const [session, seqs] of timelines) moveTimeline(db, session, seqs)
+  for (const { turns } of chosen) moveTurns(db, turns)
 }
 
 /**

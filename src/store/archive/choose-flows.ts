@@ -10,12 +10,14 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { Event } from '../../model/event.ts'
 import type { Millis } from '../../model/id.ts'
 import { parseEvents, type LogRow } from '../log-row.ts'
+import { canMove, type TurnLine } from './moved-lines.ts'
 import type { SegmentRow } from './segment-file.ts'
 
+/** `turns` are those whose lines are moved too, oldest first; `sessions` have the row on their timelines. */
 export type ChosenFlow = {
   flow: string
   turns: readonly { id: string; session: string }[]
-  rows: SegmentRow[]
+  rows: (SegmentRow & { sessions: ReadonlySet<string> })[]
   units: number
 }
 
@@ -25,15 +27,15 @@ function prepare(db: DatabaseSync) {
   return {
     roots: db.prepare(
       `select t.flow as flow, r.seq as seq from requests r join turns t on t.id = r.turn
-        where r.seq > ?1 and t.live = 0 and t.opened_at < ?2
-          and not exists (select 1 from moved_flows m where m.flow = t.flow)
-        order by r.seq limit +?3`,
+        where r.seq > ?1 and t.live = 0 and t.opened_at < ?2 order by r.seq limit +?3`,
     ),
     turns: db.prepare(
-      `select t.id as id, t.session as session, t.caller as caller, t.state as state, t.live as live,
-          t.opened_seq as opened, t.ended_seq as ended
+      `select t.id as id, t.session as session, t.flow as flow, t.caller as caller,
+          t.caller_turn as callerTurn, t.state as state, t.live as live, t.opened_seq as opened,
+          t.ended_seq as ended
         from turns t where t.id = 'turn_' || substr(?1, 6) or (t.flow = ?1 and t.caller is not null)
-          or t.id in (select m.turn from messages m where m.flow = ?1 and m.sender is not null)`,
+          or t.id in (select m.turn from messages m where m.flow = ?1 and m.sender is not null)
+        order by t.opened_seq`,
     ),
     endedAt: db.prepare('select at from log where seq >= ? order by seq limit 1'),
     session: db.prepare(
@@ -56,12 +58,9 @@ function prepare(db: DatabaseSync) {
 }
 type Statements = ReturnType<typeof prepare>
 
-type FlowTurn = {
-  id: string
+type FlowTurn = TurnLine & {
   session: string
   caller: string | null
-  state: string
-  live: number
   opened: number
   ended: number | null
 }
@@ -121,19 +120,23 @@ function gatherRows(
     if ('flow' in event && event.flow !== null) return event.flow === flow
     return state.kind !== 'external'
   }
-  const found = new Map<number, SegmentRow>()
+  const found = new Map<number, ChosenFlow['rows'][number]>()
   for (const [session, { kind }] of sessions) {
     // Of a client's session, whose timeline may be long, only what lies around its turns; the row may end later.
     const span = kind === 'external' ? [first, last + rowEventsMax] : [0, Number.MAX_SAFE_INTEGER]
     for (const row of sql.rows.iterate(session, ...span) as Iterable<unknown> as Iterable<LogRow>) {
       if (row.at >= endedBefore || found.has(row.seq)) continue
       const events = readWhole(row)
-      if (events?.every(belongs) === true) found.set(row.seq, { ...row, count: events.length })
+      if (events?.every(belongs) !== true) continue
+      const on = new Set(events.map((event) => event.session))
+      found.set(row.seq, { ...row, count: events.length, sessions: on })
     }
   }
   const rows = [...found.values()]
   const units = rows.reduce((sum, { events }) => sum + events.length, 0)
-  return { flow, turns: turns.map(({ id, session }) => ({ id, session })), rows, units }
+  const moved = new Set<string>()
+  for (const turn of turns) if (canMove(turn, moved)) moved.add(turn.id)
+  return { flow, turns: turns.filter(({ id }) => moved.has(id)), rows, units }
 }
 
 /** A row is numbered by its last event: one that holds the end of a turn may have a few more behind it. */

@@ -1,23 +1,25 @@
 /**
- * The text of an entry whose flow was moved to a segment. Its line in the view stays, without the text; that stands in
- * the event that ended its turn.
+ * Entries of turns that were moved. Of each turn the answer's line stays in the view, without the text. That stands in
+ * the event that ended the turn, and so does the question, which has no line any more.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Entry } from '../../model/context.ts'
 import { DamagedRow } from '../../model/damaged-row.ts'
+import type { EventOf } from '../../model/event.ts'
 import { parseEvents } from '../log-row.ts'
 import { prepareOnce } from '../rows.ts'
 import { movedRows } from './moved-rows.ts'
+import { listTimeline } from './moved-timelines.ts'
 
 const statementsFor = prepareOnce((db) => ({
-  turn: db.prepare(
-    `select t.ended_seq as ended from turns t join moved_flows m on m.flow = t.flow where t.id = ?`,
-  ),
-  rows: db.prepare(
-    `select x.seq as seq, l.events as events from log_sessions x left join log l on l.seq = x.seq
-      where x.session = ? and x.seq >= ? order by x.seq`,
+  ended: db.prepare('select ended_seq as ended from moved_turns where id = ?'),
+  answer: db.prepare(
+    `select e.turn as turn from entries e join moved_turns m on m.id = e.turn
+      where e.session = ? and e.n = ? and e.role = 'assistant'`,
   ),
 }))
+
+type Said = NonNullable<EventOf<'turn.ended'>['entry']>
 
 /** The entry with its text. Throws a DamagedRow where its segment cannot be read. */
 export function resolveEntry<T extends Pick<Entry, 'role' | 'turn'> & { text: string | null }>(
@@ -25,29 +27,54 @@ export function resolveEntry<T extends Pick<Entry, 'role' | 'turn'> & { text: st
   session: string,
   entry: T,
 ): T {
-  if (entry.text !== '' || movedRows(db).last() === 0) return entry
-  const text = findText(db, session, entry)
-  return text === null ? entry : { ...entry, text }
+  if (entry.text !== '') return entry
+  const said = findSaid(db, session, entry.turn)
+  return said === null ? entry : { ...entry, text: entry.role === 'user' ? said.asked : said.answered }
 }
 
-/** A call may end before its turn: then the entry stands in a later row of the session. */
-function findText(
+/** The question with this number, where its answer's line says that it was moved. */
+export function readQuestion(db: DatabaseSync, session: string, n: number): Entry | null {
+  const answer = statementsFor(db).answer.get(session, n + 1) as { turn: string } | undefined
+  const said = answer === undefined ? null : findSaid(db, session, answer.turn)
+  if (answer === undefined || said?.n !== n) return null
+  const { asked: text, askedTokens: tokens, from, startedAt: at } = said
+  return { n, role: 'user', at, text, tokens, from, turn: answer.turn, hasSteps: false, steps: null }
+}
+
+/** Lines from the number `last` down to `first`, newest first, with the questions among them that were moved. */
+export function* withQuestions<T extends { n: number }>(
   db: DatabaseSync,
   session: string,
-  { role, turn }: Pick<Entry, 'role' | 'turn'>,
-): string | null {
-  const { turn: find, rows } = statementsFor(db)
-  const moved = find.get(turn) as { ended: number } | undefined
+  rows: Iterable<T>,
+  { first, last }: { first: number; last: number },
+): Generator<T | Entry> {
+  let next = last
+  for (const row of rows) {
+    yield* readQuestions(db, session, next, row.n + 1)
+    yield row
+    next = row.n - 1
+  }
+  yield* readQuestions(db, session, next, first)
+}
+
+/** From the number `last` down to `first`: where one is missing, nobody knows more. */
+function* readQuestions(db: DatabaseSync, session: string, last: number, first: number): Generator<Entry> {
+  for (let n = last; n >= first; n -= 1) {
+    const question = readQuestion(db, session, n)
+    if (question === null) return
+    yield question
+  }
+}
+
+/** A call may end before its turn: then what was said stands in a later row of the session. */
+function findSaid(db: DatabaseSync, session: string, turn: string): Said | null {
+  const moved = statementsFor(db).ended.get(turn) as { ended: number } | undefined
   if (moved === undefined) return null
-  for (const { seq, events } of rows.iterate(session, moved.ended) as Iterable<{
-    seq: number
-    events: string | null
-  }>) {
-    const row = events === null ? movedRows(db).find(seq) : { seq, at: 0, events }
-    if (row === null) throw new DamagedRow(seq, 'no segment has it')
-    for (const event of parseEvents(row))
-      if (event.type === 'turn.ended' && event.turn === turn && event.entry !== null)
-        return role === 'user' ? event.entry.asked : event.entry.answered
+  for (const row of listTimeline(db, session, moved.ended - 1)) {
+    const whole = row.events === null ? movedRows(db).find(row.seq) : row
+    if (whole === null) throw new DamagedRow(row.seq, 'no segment has it')
+    for (const event of parseEvents(whole))
+      if (event.type === 'turn.ended' && event.turn === turn && event.entry !== null) return event.entry
   }
   return null
 }

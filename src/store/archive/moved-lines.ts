@@ -1,0 +1,71 @@
+/** Moves the lines of the views of flows whose rows were moved, and does so again after a fold of all rows. */
+import type { DatabaseSync } from 'node:sqlite'
+import { movedLine, stripLines, stripTimelines } from './moved-schema.ts'
+
+/** What says of a turn whether its line can be moved. */
+export type TurnLine = { id: string; flow: string; callerTurn: string | null; state: string; live: number }
+
+/** Oldest first. One that names a turn whose line stays cannot be moved: what `moved` has was moved before it. */
+export function canMove(
+  { id, flow, callerTurn, state, live }: TurnLine,
+  moved: ReadonlySet<string>,
+): boolean {
+  const root = `turn_${flow.slice(5)}`
+  if (state !== 'ended' || live === 1 || (id !== root && !moved.has(root))) return false
+  return callerTurn === null || moved.has(callerTurn)
+}
+
+/** In an open transaction. Oldest first. */
+export function moveTurns(db: DatabaseSync, turns: readonly { id: string; session: string }[]): void {
+  const move = prepareMove(db)
+  const remove = db.prepare('delete from turns where id = ? returning opened_seq as seq')
+  const unname = db.prepare(`update requests set turn = '' where seq = ?`)
+  const drop = db.prepare(`delete from entries where session = ? and turn = ? and role = 'user'`)
+  const strip = db.prepare(`update entries set text = '' where session = ? and turn = ?`)
+  for (const { id } of turns) move.run(id)
+  for (const { id, session } of turns) {
+    unname.run((remove.get(id) as { seq: number }).seq)
+    drop.run(session, id)
+    strip.run(session, id)
+  }
+}
+
+const prepareMove = (db: DatabaseSync) =>
+  db.prepare(`insert or replace into moved_turns select ${movedLine} where t.id = ?`)
+
+/** A file of an older format has no such lines. */
+const listMoved = (db: DatabaseSync): { id: string }[] =>
+  db.prepare(`select 1 from sqlite_schema where name = 'moved_turns'`).get() === undefined
+    ? []
+    : (db.prepare('select id from moved_turns order by seq').all() as { id: string }[])
+
+/** After a fold of all rows of `from` into the views of `to`: the lines of what was moved leave again. */
+export function stripMoved(from: DatabaseSync, to: DatabaseSync): void {
+  const ids = listMoved(from)
+  if (ids.length === 0) return
+  if (from !== to) keepNumbers(from, to)
+  moveAgain(to, ids)
+  to.exec(`${stripLines} ${stripTimelines(from === to ? 'log' : 'temp.kept')}`)
+  if (from !== to) to.exec('drop table temp.kept')
+}
+
+/** The values of the lines are derived again, too. Where rows were left out, not all of them are there. */
+function moveAgain(db: DatabaseSync, ids: readonly { id: string }[]): void {
+  const find = db.prepare('select id, flow, caller_turn as callerTurn, state, live from turns where id = ?')
+  const [move, forget] = [prepareMove(db), db.prepare('delete from moved_turns where id = ?')]
+  const moved = new Set<string>()
+  for (const { id } of ids) {
+    const line = find.get(id) as TurnLine | undefined
+    if (line !== undefined && canMove(line, moved)) {
+      moved.add(id)
+      move.run(id)
+    } else forget.run(id)
+  }
+  db.exec('delete from turns where id in (select id from moved_turns)')
+}
+
+function keepNumbers(from: DatabaseSync, to: DatabaseSync): void {
+  to.exec('create temp table kept (seq integer primary key)')
+  const keep = to.prepare('insert into temp.kept values (?)')
+  for (const { seq } of from.prepare('select seq from log').iterate()) keep.run(seq as number)
+}
