@@ -46,6 +46,8 @@ export type ArchivePorts = {
 
 /** Others run after so many flows were looked at. */
 const flowsPerSlice = 8
+/** Of so many the lines are moved at once, which takes a few milliseconds. */
+const flowsPerCommit = 32
 
 export async function archiveFlows(ports: ArchivePorts, ask: ArchiveAsk): Promise<Archived> {
   const done: Archived = { flows: 0, rows: 0, events: 0, units: 0, bytes: 0, segments: 0 }
@@ -127,8 +129,13 @@ async function moveFlows(
   }
   await commit((db) => {
     recordSegment(db, { id, file, at: now, moved, blocks })
-    letGo(db, chosen, rows)
+    letGo(db, rows)
   })
+  // After a crash in between, their lines are moved the next time.
+  for (let at = 0; at < chosen.length; at += flowsPerCommit)
+    await commit((db) => {
+      for (const { turns } of chosen.slice(at, at + flowsPerCommit)) moveTurns(db, turns)
+    })
   return moved
 }
 
@@ -154,7 +161,7 @@ function recordSegment(
     insert.run(id, n, block.offset, block.bytes, block.hash, block.first, block.last, block.rows)
 }
 
-function letGo(db: DatabaseSync, chosen: readonly ChosenFlow[], rows: ChosenFlow['rows']): void {
+function letGo(db: DatabaseSync, rows: ChosenFlow['rows']): void {
   const remove = db.prepare('delete from log where seq = ?')
   const timelines = new Map<string, number[]>()
   for (const { seq, sessions } of rows) {
@@ -166,7 +173,6 @@ function letGo(db: DatabaseSync, chosen: readonly ChosenFlow[], rows: ChosenFlow
     }
   }
   for (const [session, seqs] of timelines) moveTimeline(db, session, seqs)
-  for (const { turns } of chosen) moveTurns(db, turns)
 }
 
 /**

@@ -1,5 +1,6 @@
 /** Moves the lines of the views of flows whose rows were moved, and does so again after a fold of all rows. */
 import type { DatabaseSync } from 'node:sqlite'
+import { prepareOnce } from '../rows.ts'
 import { movedLine, stripLines, stripTimelines } from './moved-schema.ts'
 
 /** What says of a turn whether its line can be moved. */
@@ -15,13 +16,19 @@ export function canMove(
   return callerTurn === null || moved.has(callerTurn)
 }
 
+const statementsFor = prepareOnce((db) => ({
+  move: db.prepare(`insert or replace into moved_turns select ${movedLine} where t.id = ?`),
+  remove: db.prepare('delete from turns where id = ? returning opened_seq as seq'),
+  unname: db.prepare(`update requests set turn = '' where seq = ?`),
+  drop: db.prepare(`delete from entries where session = ? and turn = ? and role = 'user'`),
+  strip: db.prepare(`update entries set text = '' where session = ? and turn = ?`),
+  find: db.prepare('select id, flow, caller_turn as callerTurn, state, live from turns where id = ?'),
+  forget: db.prepare('delete from moved_turns where id = ?'),
+}))
+
 /** In an open transaction. Oldest first. */
 export function moveTurns(db: DatabaseSync, turns: readonly { id: string; session: string }[]): void {
-  const move = prepareMove(db)
-  const remove = db.prepare('delete from turns where id = ? returning opened_seq as seq')
-  const unname = db.prepare(`update requests set turn = '' where seq = ?`)
-  const drop = db.prepare(`delete from entries where session = ? and turn = ? and role = 'user'`)
-  const strip = db.prepare(`update entries set text = '' where session = ? and turn = ?`)
+  const { move, remove, unname, drop, strip } = statementsFor(db)
   for (const { id } of turns) move.run(id)
   for (const { id, session } of turns) {
     unname.run((remove.get(id) as { seq: number }).seq)
@@ -29,9 +36,6 @@ export function moveTurns(db: DatabaseSync, turns: readonly { id: string; sessio
     strip.run(session, id)
   }
 }
-
-const prepareMove = (db: DatabaseSync) =>
-  db.prepare(`insert or replace into moved_turns select ${movedLine} where t.id = ?`)
 
 /** A file of an older format has no such lines. */
 const listMoved = (db: DatabaseSync): { id: string }[] =>
@@ -51,8 +55,7 @@ export function stripMoved(from: DatabaseSync, to: DatabaseSync): void {
 
 /** The values of the lines are derived again, too. Where rows were left out, not all of them are there. */
 function moveAgain(db: DatabaseSync, ids: readonly { id: string }[]): void {
-  const find = db.prepare('select id, flow, caller_turn as callerTurn, state, live from turns where id = ?')
-  const [move, forget] = [prepareMove(db), db.prepare('delete from moved_turns where id = ?')]
+  const { find, move, forget } = statementsFor(db)
   const moved = new Set<string>()
   for (const { id } of ids) {
     const line = find.get(id) as TurnLine | undefined

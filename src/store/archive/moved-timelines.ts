@@ -17,6 +17,9 @@ const statementsFor = prepareOnce((db) => ({
     `select x.seq as seq, l.at as at, l.events as events from log_sessions x left join log l on l.seq = x.seq
       where x.session = ? and x.seq > ? order by x.seq limit +?`,
   ),
+  set: db.prepare('update sessions set moved = ? where id = ?'),
+  add: db.prepare('insert into log_sessions (session, seq) values (?, ?)'),
+  remove: db.prepare('delete from log_sessions where session = ? and seq = ?'),
   numbers: db.prepare('select seq from log_sessions where session = ? and seq > ? order by seq limit +?'),
 }))
 
@@ -63,19 +66,17 @@ export function* listTimeline(
 }
 
 /** In an open transaction: these rows of a session are in the log no more. */
-export function moveTimeline(db: DatabaseSync, session: string, seqs: Iterable<number>): void {
-  const before = statementsFor(db).moved.get(session) as { moved: string | null } | undefined
-  if (before === undefined || before.moved === '') return
+export function moveTimeline(db: DatabaseSync, session: string, seqs: readonly number[]): void {
+  const sql = statementsFor(db)
+  const before = sql.moved.get(session) as { moved: string | null } | undefined
+  if (before === undefined || before.moved === '' || seqs.length === 0) return
   const known = parseSteps(before.moved ?? '')
   const moved = [...new Set([...known, ...seqs])].sort((a, b) => a - b)
-  const set = db.prepare('update sessions set moved = ? where id = ?')
   if (moved.length <= movedInLineMax) {
-    const remove = db.prepare('delete from log_sessions where session = ? and seq = ?')
-    for (const seq of seqs) remove.run(session, seq)
-    set.run(renderSteps(moved), session)
+    for (const seq of seqs) sql.remove.run(session, seq)
+    sql.set.run(renderSteps(moved), session)
     return
   }
-  const giveBack = db.prepare('insert into log_sessions (session, seq) values (?, ?)')
-  for (const seq of known) giveBack.run(session, seq)
-  set.run('', session)
+  for (const seq of known) sql.add.run(session, seq)
+  sql.set.run('', session)
 }
