@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { tielineClient } from '../../src/client/client.ts'
 import { isRefusal } from '../../src/model/refusal.ts'
+import { compiled } from '../kits/compiled.ts'
 import { driveFake, fakeCommand, processesOf, readLog } from '../kits/driven.ts'
 import type { Held } from '../kits/passing-time.ts'
 
@@ -30,7 +31,12 @@ async function openDay() {
     {
       cwd: directory,
       stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
-      env: { PATH: process.env['PATH'], HOME: directory, TIELINE_DATA_DIR: join(directory, 'data') },
+      env: {
+        ...compiled,
+        PATH: process.env['PATH'],
+        HOME: directory,
+        TIELINE_DATA_DIR: join(directory, 'data'),
+      },
     },
   )
   onTestFinished(async () => {

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { tielineClient } from '../../src/client/client.ts'
+import { compiled } from '../kits/compiled.ts'
 import { fakeCommand, processesOf, readLog } from '../kits/driven.ts'
 
 const main = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
@@ -16,6 +17,7 @@ async function start(directory: string): Promise<{ child: ChildProcess; url: str
     cwd: directory,
     stdio: ['ignore', 'pipe', 'inherit'],
     env: {
+      ...compiled,
       PATH: process.env['PATH'],
       HOME: directory,
       TIELINE_CONFIG: join(directory, 'tieline.toml'),

@@ -9,6 +9,7 @@ import type { Event, EventOf, EventType } from '../../src/model/event.ts'
 import { isRefusal } from '../../src/model/refusal.ts'
 import { serve } from '../../src/server/index.ts'
 import type { ServeOptions, Served } from '../../src/server-options.ts'
+import { compiled } from './compiled.ts'
 import type { FakeAcp } from './fake-acp.ts'
 
 export const fakeAgent = fileURLToPath(new URL('fake-acp-agent.ts', import.meta.url))
@@ -17,6 +18,7 @@ export const fakeAgent = fileURLToPath(new URL('fake-acp-agent.ts', import.meta.
 export const fakeCommand = (settings: FakeAcp): string[] => [
   '/usr/bin/env',
   `FAKE_ACP=${JSON.stringify(settings)}`,
+  `NODE_COMPILE_CACHE=${compiled.NODE_COMPILE_CACHE}`,
   process.execPath,
   fakeAgent,
 ]

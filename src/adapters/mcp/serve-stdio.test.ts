@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { exchangeOf } from '../../../test/kits/askers.ts'
+import { compiled } from '../../../test/kits/compiled.ts'
 import { once } from 'node:events'
 import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
@@ -63,7 +64,7 @@ async function connect(
     {
       program: process.execPath,
       args: [script, address],
-      env: { PATH: process.env['PATH'] ?? '', ...env },
+      env: { ...compiled, PATH: process.env['PATH'] ?? '', ...env },
       cwd: directory,
     },
     systemClock,
