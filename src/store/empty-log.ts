@@ -1,6 +1,6 @@
 /**
  * A new log begins as a copy of an empty one that the build made: SQLite would parse every migration there has been,
- * and wait ten times for the disk. From the sources, or where it cannot be copied, SQLite makes it.
+ * and wait for the disk eight times instead of twice. From the sources, or where it cannot be copied, SQLite makes it.
  */
 import {
   closeSync,
