@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
-import { world } from '../../../test/kits/world.ts'
+import { virtualClock, world } from '../../../test/kits/world.ts'
 import { Agent } from '../../model/agent.ts'
 import type { Driver } from '../kernel/ports.ts'
+import { sqliteStore } from '../../store/sqlite.ts'
 import { agentBook, createAgent, type AgentBook } from './agent-book.ts'
 
 const driver: Driver = { run: () => Promise.reject(new Error('nobody runs it')) }
@@ -46,4 +47,24 @@ test('a hint that does not say what was appended makes the book read the log aga
   reader.apply({ kind: 'appended' })
   await w.rest()
   expect(reader.names()).toEqual([])
+})
+
+test('R11: one agent too many was made after a first try that was answered with a fault and kept', async () => {
+  const clock = virtualClock()
+  const store = sqliteStore({ directory: ':memory:', now: () => clock.now() })
+  const w = await world({ agents: {}, store, clock, limits: { agentsMadeMax: 1 } })
+  const book = deafBook()
+  const transact = store.transact.bind(store)
+  store.transact = async (keys, work) => {
+    await transact(keys, work)
+    throw new Error('nobody knows whether the commit was made')
+  }
+  await expect(createAgent(w.node.runtime, book, ask, '/')).rejects.toThrow('nobody knows')
+  store.transact = transact
+  expect(await createAgent(w.node.runtime, book, { ...ask, id: 'two' }, '/')).toEqual({
+    code: 'too_many_agents',
+    made: 1,
+    madeMax: 1,
+  })
+  expect(await createAgent(w.node.runtime, book, ask, '/')).toMatchObject({ id: 'agent_one' })
 })

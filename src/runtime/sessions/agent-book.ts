@@ -115,6 +115,17 @@ export const mainSession = (agent: string): SessionId => `ses_main-${agent}`
  * one check.
  */
 const beingMade = new WeakMap<AgentBook, number>()
+/** Those of which nobody knows whether they were made: the store answered with a fault. */
+const unsure = new WeakMap<AgentBook, Set<string>>()
+
+/** Reads what became of them, as soon as the store takes something again. */
+async function lookForUnsure(runtime: Runtime, book: AgentBook): Promise<void> {
+  const ids = [...(unsure.get(book) ?? [])]
+  if (ids.length === 0) return
+  await runtime.store.transact([], async () => undefined)
+  await book.load(runtime.lists)
+  for (const id of ids) unsure.get(book)?.delete(id)
+}
 
 /**
  * R11. All agents are in the memory of the one process that has the log, so counting there is as good as in
@@ -126,6 +137,7 @@ async function making(
   id: string,
   make: () => Promise<Refusal | null>,
 ): Promise<Refusal | null> {
+  await lookForUnsure(runtime, book)
   const pending = beingMade.get(book) ?? 0
   const made = book.all().length + pending
   const madeMax = runtime.limits.agentsMadeMax
@@ -134,6 +146,9 @@ async function making(
   beingMade.set(book, pending + 1)
   try {
     return await make()
+  } catch (fault) {
+    unsure.set(book, (unsure.get(book) ?? new Set()).add(id))
+    throw fault
   } finally {
     beingMade.set(book, (beingMade.get(book) ?? 1) - 1)
   }
