@@ -25,7 +25,10 @@ export class Leases {
 
   until = (node: NodeId | null): number => (node === null ? 0 : (this.#until.get(node) ?? 0))
 
-  /** When, in elapsed time, a lease that was over was last renewed. No key protects a lease: who was deciding just then may not know. */
+  /**
+   * When, in elapsed time, a lease that was over was last renewed. No key protects a lease: who was deciding just
+   * then may not know.
+   */
   renewedAt = (node: NodeId | null): number => (node === null ? 0 : (this.#renewed.get(node) ?? 0))
 
   /** Since when, in elapsed time, others wait for the end of the lease of a process that is gone. */

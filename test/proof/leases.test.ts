@@ -6,7 +6,7 @@ import { Ledger, type LedgerTurn } from '../../sim/ledger.ts'
 
 const beat = { ttlMs: 5000, isSure: true, isLate: false }
 
-test('R4: a turn had to have stopped before the lease was over that its dead node got when the database answered', () => {
+test('R4: the lease that a dead node got when its database answered was not waited for', () => {
   const ledger = new Ledger({ jumpsMs: 0, limitsOffMs: 0 })
   const turn = { id: 'turn_a', node: 'node_1', state: 'running', deadline: 1000, begunAt: 0 }
   ledger.live.set('ses_a', new Set([turn as LedgerTurn]))
