@@ -94,3 +94,23 @@ test('archived sessions are listed only where they are asked for, also below a p
   expect(await ids(false)).toEqual(['ses_new'])
   expect(await ids(true)).toEqual(['ses_new', 'ses_old'])
 })
+
+test('a request that was moved, and its call, are found by how they end or begin, however old they are', async () => {
+  const db = filled()
+  const id = number(0)
+  const names = 'seq, id, root, above, background, epoch, opened_at, ended_seq, made'
+  const move = db.prepare(
+    `insert into moved_turns (${names}, tokens_used, tokens_below, spent, spent_plan, usd_below)
+      values (?, ?, 1, ?, 0, 1, 0, 3, 0, 0, 0, 0, 0, 0)`,
+  )
+  move.run(1, `turn_${id}`, null)
+  move.run(2, `turn_1${id}`, 1)
+  db.exec(
+    `delete from turns where id in (select id from moved_turns); update requests set turn = '' where seq = 1`,
+  )
+  const { idsLike } = prepareLists(db)
+  for (const part of [id.slice(-6), id, id.slice(0, -1)]) {
+    expect(await idsLike('flow', part, 10)).toContain(`flow_${id}`)
+    if (part !== id.slice(0, -1)) expect(await idsLike('call', part, 10)).toContain(`call_1${id}`)
+  }
+})
