@@ -6,32 +6,32 @@
 import { Fenced } from '../kernel/faults.ts'
 import type { Steps, TurnOutcome } from '../kernel/ports.ts'
 
-export async function untilAnswer(
-  steps: Steps,
-  run: (steps: Steps) => Promise<TurnOutcome>,
-): Promise<TurnOutcome> {
+export function untilAnswer(steps: Steps, run: (steps: Steps) => Promise<TurnOutcome>): Promise<TurnOutcome> {
   let hasAnswered = false
   const begin = <Result>(effect: () => Promise<Result>): Promise<Result> =>
     hasAnswered
       ? Promise.reject(new Fenced('the driver has answered already: nothing more begins in this run'))
       : effect()
   const { steering } = steps
-  try {
-    return await run({
-      ...steps,
-      step: (...asked) => begin(() => steps.step(...asked)),
-      tool: (...asked) => begin(() => steps.tool(...asked)),
-      emit: (text) => {
-        if (!hasAnswered) steps.emit(text)
-      },
-      remark: (words) => {
-        if (!hasAnswered) steps.remark?.(words)
-      },
-      ...(steering === undefined
-        ? {}
-        : { steering: { ...steering, take: (...asked) => begin(() => steering.take(...asked)) } }),
-    })
-  } finally {
+  const answer = run({
+    ...steps,
+    step: (...asked) => begin(() => steps.step(...asked)),
+    tool: (...asked) => begin(() => steps.tool(...asked)),
+    emit: (text) => {
+      if (!hasAnswered) steps.emit(text)
+    },
+    remark: (words) => {
+      if (!hasAnswered) steps.remark?.(words)
+    },
+    ...(steering === undefined
+      ? {}
+      : { steering: { ...steering, take: (...asked) => begin(() => steering.take(...asked)) } }),
+  })
+  const end = (): void => {
     hasAnswered = true
   }
+  // Before whoever waits for the answer goes on. A driver of somebody's own may return anything.
+  const answered = Promise.resolve(answer)
+  void answered.then(end, end)
+  return answered
 }
