@@ -16,8 +16,8 @@ const led: Readonly<Record<string, readonly string[]>> = {
   below: ['session:'],
   // What an act has accepted, when it is tried again, and for whom.
   accepted: ['message:', 'session:'],
-  // Whose inbox it waits in, or that it does not wait any more.
-  message: ['session:', 'message:'],
+  // Whose inbox it waits in, of which flow it is, or that it does not wait any more.
+  message: ['session:', 'message:', 'flow:'],
   // Who asked: an answer knows only the question.
   question: ['session:'],
 }

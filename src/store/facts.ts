@@ -131,12 +131,16 @@ function messageFacts(reading: Reading, id: MessageId): MessageFacts | null {
 /**
  * A message is guarded by its own key, and while it waits by its receiver's: who takes the oldest from an inbox
  * has no other. While the turn that it opened is queued, it is guarded by both, because that turn starts under
- * the key of its session, and says how far the message is.
+ * the key of its session, and says how far the message is. A person who accepts what a turn sent lets the flow of that
+ * turn go on for longer, so while such a message waits it is guarded by its flow's key, too.
  */
 function listGuards(id: MessageId, facts: MessageFacts | null): Key[] {
   const own: Key = `message:${idSuffix(id)}`
   const receiver: Key = `session:${facts?.to ?? ''}`
-  if (facts !== null && isWaiting(facts)) return [receiver]
+  if (facts !== null && isWaiting(facts)) {
+    const { sent } = facts
+    return sent === null || sent.senderTurn === null ? [receiver] : [receiver, `flow:${sent.flow}`]
+  }
   return facts?.status === 'queued' ? [own, receiver] : [own]
 }
 

@@ -33,7 +33,7 @@ export const [askedAt, doneAt, toldAt] = [0, 1, 2]
 export const ended = -1
 /** One is under way at a time, so a few numbers tell them apart. */
 const numbers = 1024
-/** What the thread says: that it has started, and which sync is over. A fault loses its code where it crosses threads. */
+/** What the thread says: that it has started, or which sync is over. A fault loses its code between threads. */
 export type SyncWord = 'started' | { of: number; fault: { message: string; code: string | undefined } | null }
 
 /** So long nothing else runs. */

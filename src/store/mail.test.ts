@@ -184,6 +184,14 @@ test('R1: facts about mail are given within their keys only', async () => {
   expect(await needed([], (tx) => tx.message('nobody'))).toEqual(['message:nobody'])
   expect(await needed(['message:1'], (tx) => tx.inbox('ses_a', all))).toEqual(['session:ses_a'])
   expect(await needed([], (tx) => tx.mail('ses_a'))).toEqual(['session:ses_a'])
+  // A person who accepts what a turn sent renews the age of its flow, which a message of that flow is refused by.
+  await append(
+    store,
+    ...running('c'),
+    mailed('ses_c', 'ses_a', 'msg_2', { senderTurn: 'turn_c', flow: 'flow_c' }),
+  )
+  expect(await needed(['session:ses_a'], (tx) => tx.message('msg_2'))).toEqual(['flow:flow_c'])
+  expect(await needed(['session:ses_a', 'flow:flow_c'], (tx) => tx.message('msg_2'))).toEqual([])
   // The turn that it opened says how far it is, and starts under the key of its session.
   await append(store, accepted('1', 'ses_a'), {
     ...mailed('ses_b', 'ses_a', 'msg_1'),
