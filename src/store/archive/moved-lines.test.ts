@@ -27,7 +27,7 @@ import { sqliteStore, type SqliteStore } from '../sqlite.ts'
 import { canMove } from './moved-lines.ts'
 import { movedSchema } from './moved-schema.ts'
 
-type Place = { directory: string; open(): SqliteStore }
+type Place = { directory: string; open: () => SqliteStore }
 
 function place(): Place {
   const directory = mkdtempSync(join(tmpdir(), 'tieline-moved-'))
