@@ -10,6 +10,8 @@ export default defineConfig({
     // A worker loads the sources once, and not once for each of several hundred files.
     isolate: false,
     runner: own('test/kits/runner.ts'),
+    // Tests that measure collect first what those before them left.
+    execArgv: ['--expose-gc'],
     // Many tests wait for processes of their own, so a machine with two cores runs three files at once; by
     // default it would be one.
     maxWorkers: Math.max(3, availableParallelism() - 1),

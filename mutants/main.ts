@@ -18,6 +18,7 @@ const help = `npm run mutants -- [options]
   --part <k>/<n>     the k-th of n parts
   --within <s>       as many as fit into so many seconds, from another place of the list every day, of those
                      that earlier runs noticed (mutants/noticed.json): each must be noticed again
+  --untried          only those made by hand that no earlier run noticed, and that no entry explains
   --name <text>      only those whose sentence contains this text
   --list             what would run, without running it
   --record           writes what was noticed, and by which test, to mutants/noticed.json
@@ -37,6 +38,7 @@ const { values } = parseArgs({
     only: { type: 'string', multiple: true },
     part: { type: 'string' },
     within: { type: 'string' },
+    untried: { type: 'boolean', default: false },
     name: { type: 'string' },
     list: { type: 'boolean', default: false },
     record: { type: 'boolean', default: false },
@@ -50,7 +52,11 @@ const { values } = parseArgs({
 const root = fileURLToPath(new URL('..', import.meta.url))
 const noticed = readNoticed(root)
 const isShort = values.within !== undefined
-const mutations = readMutations(root).filter((mutation) => !isShort || wasNoticed(noticed, mutation))
+const isUntried = (mutation: Mutation): boolean =>
+  mutation.alive === undefined && !wasNoticed(noticed, mutation)
+const mutations = readMutations(root).filter((mutation) =>
+  isShort ? wasNoticed(noticed, mutation) : !values.untried || isUntried(mutation),
+)
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
 
 const isRoom = (room: string, given: string): boolean => room === given || room.startsWith(`${given}/`)
@@ -99,7 +105,11 @@ function rotate<T>(chosen: readonly T[]): readonly T[] {
 function selectFiles(): ReadonlySet<string> | null {
   const named = values.only?.filter((given) => given.startsWith('model/')) ?? []
   if (named.length > 0) return new Set(named.map((given) => `src/${given}.ts`))
-  if (values.name !== undefined || (values.only !== undefined && !values.only.includes('model')))
+  if (
+    values.untried ||
+    values.name !== undefined ||
+    (values.only !== undefined && !values.only.includes('model'))
+  )
     return new Set()
   if (isShort) return new Set(rotate(Object.keys(noticed.model)).slice(0, 1))
   const files = [...instrumentAll(root).keys()]

@@ -1,9 +1,10 @@
 /** Binds a host and a port: one server for each of its addresses, all with the same bounds and listeners. */
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
+import type { IncomingMessage, RequestListener, Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { contained } from '../model/contained.ts'
+import { createServer } from '../runtime/kernel/node-http.ts'
 import { headerBytesMax, keepAliveMs, type HttpLimits } from './http-limits.ts'
 import { loggedPath } from './log-sink.ts'
 import { answerBroken } from './plain-answer.ts'

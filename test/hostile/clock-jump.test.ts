@@ -28,7 +28,7 @@ test.each([
   const tookMs = performance.now() - began
   expect(body).toMatchObject({ outcome: 'timed_out' })
   expect(tookMs).toBeGreaterThan(2990)
-  expect(tookMs).toBeLessThan(8000)
+  expect(tookMs).toBeLessThan(30_000)
   server.child.kill('SIGTERM')
   await server.ended
 })

@@ -32,7 +32,7 @@ const said = (command: string, args: readonly string[]): Said =>
 test.skipIf(!hasLimits)(
   'R2: files that may not grow: nothing that was acknowledged is lost, and it goes on',
   () => {
-    const script = 'ulimit -S -f 600; exec "$0" "$@"'
+    const script = 'ulimit -S -f 1000; exec "$0" "$@"'
     const { told, acknowledged, lost } = said('sh', [
       '-c',
       script,
