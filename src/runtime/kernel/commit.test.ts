@@ -75,6 +75,16 @@ test('R7: a turn that is ending commits nothing but its end, which takes the buf
   expect(await commit(works, one, [], async (_tx, buffered) => buffered.length, true)).toBe(2)
 })
 
+test('R7: a commit that waits for an earlier one is not made where its turn is ending by then', async () => {
+  const { promise: done, resolve } = Promise.withResolvers<void>()
+  const one = running({ flushing: { begun: true, held: [], done } })
+  const made = commit(works, one, [], async () => 'made')
+  one.isEnding = true
+  resolve()
+  await expect(made).rejects.toThrow('turn_1 is ending')
+  expect(titles(one)).toEqual(['one', 'two'])
+})
+
 test('R10: what a refused commit held is put back in front, in its order', async () => {
   for (const fault of ['refused by the work', 'refused by the log']) {
     const one = running()

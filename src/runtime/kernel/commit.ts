@@ -210,10 +210,10 @@ export async function commit<T>(
   work: (tx: Tx, buffered: Event[]) => Promise<T>,
   isEnd = false,
 ): Promise<T> {
-  // R7: it would take along what its turn is charged for, and may come too late to record that.
-  if (running.isEnding && !isEnd) throw new Fenced(`${running.row.id} is ending`)
   // R10: what was done before this is being written already, and comes first.
   if (running.flushing?.begun === true) await running.flushing.done.catch(() => undefined)
+  // R7: it would take along what its turn is charged for, and may come too late to record that.
+  if (running.isEnding && !isEnd) throw new Fenced(`${running.row.id} is ending`)
   if (running.abort.signal.reason instanceof Fenced) throw running.abort.signal.reason
   const buffered = takeBuffer(running)
   const made = record(runtime, running, keys, () => buffered, work)
