@@ -4,6 +4,7 @@ import { ask, client, kill, mortal, use } from '../../../test/kits/mortal.ts'
 import { session } from '../../../test/kits/letters.ts'
 import { world, type World, type WorldOptions } from '../../../test/kits/world.ts'
 import { claimSession, takeClientTurn } from './claim.ts'
+import { cancel } from './ending.ts'
 
 /** A node that dies while something runs on it, and another one. */
 async function widowed(): Promise<{ w: World; runtime: World['node']['runtime'] }> {
@@ -77,6 +78,29 @@ test('R6: the turn of a client that just starts here is not taken over from ones
   runtime.starting.delete(turn.id)
   await takeClientTurn(runtime, turn.id)
   expect(await claims()).toBe(1)
+})
+
+test('a lost turn of a client that was fenced, and could not be ended then, is looked at again', async () => {
+  const { w, runtime } = await widowed()
+  w.exchange.useTool(await client(w), 'sub_agent', ask, use()).catch(() => undefined)
+  await w.rest()
+  const [turn] = await w.store.turns({ session: 'ses_client-test' }, 10)
+  if (turn === undefined) throw new Error('the client has no turn')
+  kill(w)
+  await cancel(runtime, turn.id, 'cancelled', 'asked by the user')
+  const { store } = runtime
+  const transact = store.transact.bind(store)
+  store.transact = async (keys, work) => {
+    if (keys[0] === `flow:${turn.flow}`) throw new Error('the disk is full')
+    return transact(keys, work)
+  }
+  await expect(takeClientTurn(runtime, turn.id)).rejects.toThrow('the disk is full')
+  // It is this node's now, whose lease goes on, so nobody finds it by a lease that is over.
+  expect(runtime.brokenOff.has(turn.session)).toBe(true)
+  store.transact = transact
+  await w.pass(3000)
+  const ended = (await w.events('turn.ended')).filter(({ event }) => event.turn === turn.id)
+  expect(ended.map(({ event }) => event.outcome)).toEqual(['cancelled'])
 })
 
 test('R7: nothing is taken over while nobody knows what became of the last commits', async () => {

@@ -227,7 +227,7 @@ export async function takeClientTurn(runtime: Runtime, turn: TurnId): Promise<vo
   const input = await readInput(runtime, row)
   // Version 0.1.0 did not record what was asked for.
   if (row.stopping !== null || input.type !== 'message.sent' || input.use === undefined)
-    return endLost(runtime, row)
+    return starting(runtime, turn, row.session, () => endLost(runtime, row))
   await starting(runtime, turn, row.session, async () => {
     const claimed = await runtime.store.transact(
       [`session:${row.session}`],
