@@ -68,3 +68,30 @@ test('R11: one agent too many was made after a first try that was answered with 
   })
   expect(await createAgent(w.node.runtime, book, ask, '/')).toMatchObject({ id: 'agent_one' })
 })
+
+test('R11: one agent too many was made while it was looked up what became of another', async () => {
+  const clock = virtualClock()
+  const store = sqliteStore({ directory: ':memory:', now: () => clock.now() })
+  const w = await world({ agents: {}, store, clock, limits: { agentsMadeMax: 2 } })
+  const book = deafBook()
+  const transact = store.transact.bind(store)
+  const slow = Promise.withResolvers<void>()
+  store.transact = async (keys, work) => {
+    if (keys.includes('session:ses_main-agent_slow')) await slow.promise
+    const value = await transact(keys, work)
+    if (keys.length > 0) throw new Error('nobody knows whether the commit was made')
+    return value
+  }
+  const make = (id: string) => createAgent(w.node.runtime, book, { ...ask, id }, '/')
+  const broken = make('slow').catch(() => 'nobody knows')
+  await expect(make('one')).rejects.toThrow('nobody knows')
+  const load = book.load.bind(book)
+  book.load = async (lists) => {
+    await load(lists)
+    // Only now the other is kept, and reports a fault as well.
+    slow.resolve()
+    await broken
+    store.transact = transact
+  }
+  expect(await make('two')).toMatchObject({ code: 'too_many_agents', made: 2 })
+})

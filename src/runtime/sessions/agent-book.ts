@@ -121,7 +121,6 @@ const unsure = new WeakMap<AgentBook, Set<string>>()
 /** Reads what became of them, as soon as the store takes something again. */
 async function lookForUnsure(runtime: Runtime, book: AgentBook): Promise<void> {
   const ids = [...(unsure.get(book) ?? [])]
-  if (ids.length === 0) return
   await runtime.store.transact([], async () => undefined)
   await book.load(runtime.lists)
   for (const id of ids) unsure.get(book)?.delete(id)
@@ -137,7 +136,8 @@ async function making(
   id: string,
   make: () => Promise<Refusal | null>,
 ): Promise<Refusal | null> {
-  await lookForUnsure(runtime, book)
+  // Another one may have become unsure meanwhile.
+  while ((unsure.get(book)?.size ?? 0) > 0) await lookForUnsure(runtime, book)
   const pending = beingMade.get(book) ?? 0
   const made = book.all().length + pending
   const madeMax = runtime.limits.agentsMadeMax
