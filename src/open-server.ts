@@ -96,6 +96,7 @@ export async function openServer(options: OpenServerOptions = {}): Promise<OpenS
   })
   let closing: Promise<void> | null = null
   const close = (): Promise<void> => (closing ??= closeAll(opened, line))
+  const isClosed = (): boolean => closing !== null
   try {
     const watched = await watch(base, line, opened)
     const front = (opened.front = await listen(base, line, watched))
@@ -104,6 +105,7 @@ export async function openServer(options: OpenServerOptions = {}): Promise<OpenS
     if (options.onListening !== undefined) await tellListening(options.onListening, at, front)
     const { openServerDoors } = await import('./open-doors.ts')
     const http = (opened.http = await openServerDoors(front, base, line, watched))
+    if (isClosed()) throw new ServeError('The server was closed before its doors were open.')
     reachable.resolve()
     opened.codex = joinCodex(base, line)
     opened.leaving = new AbortController()
@@ -115,6 +117,8 @@ export async function openServer(options: OpenServerOptions = {}): Promise<OpenS
     reachable.resolve()
     opened.front?.closing.abort(error)
     await close()
+    // They may have been opened while the rest was closed.
+    await opened.http?.close()
     throw error
   }
 }

@@ -179,6 +179,9 @@ test('a stop while the doors load tells all who wait, and waits for nobody', asy
   await expect(askAt(front.url, 'GET', '/health')).rejects.toThrow('fetch failed')
 })
 
+const countTimers = (): number =>
+  process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+
 const inDirectory = (more: OpenServerOptions): OpenServerOptions => {
   const dataDir = mkdtempSync(join(tmpdir(), 'tieline-early-'))
   onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }))
@@ -208,6 +211,15 @@ test('doors that cannot be opened end the server with their fault, and nothing i
   // The directory is free.
   const again = await openServer(inDirectory({ dataDir: options.dataDir ?? '' }))
   await again.close()
+})
+
+test('a server that was closed while its doors were loaded left timers behind, and its program went on', async () => {
+  let closed: Promise<void> | undefined
+  const options = inDirectory({ onListening: (at) => void (closed = at.close()) })
+  const before = countTimers()
+  await expect(openServer(options)).rejects.toThrow('closed before its doors were open')
+  await closed
+  await until(() => countTimers() <= before)
 })
 
 test('who is told of the address can find the server, and is answered', async () => {
