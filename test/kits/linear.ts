@@ -5,7 +5,7 @@ function collect(): void {
   globalThis.gc?.()
 }
 
-/** CPU time of this thread in milliseconds: a busy machine makes it no longer, and neither do others of this process. */
+/** CPU time of this thread in milliseconds: a busy machine makes it no longer, nor do other threads of this process. */
 function cpuMs(work: () => unknown): number {
   const from = process.threadCpuUsage()
   work()
