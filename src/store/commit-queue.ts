@@ -14,6 +14,7 @@ import { isDiskFault } from './disk-fault.ts'
 import { Deliveries } from './deliveries.ts'
 import { findLastSeq } from './log-row.ts'
 import type { Live } from './live.ts'
+import type { LogSync } from './log-sync.ts'
 import { trackDisk, type Outage } from './outage.ts'
 import { OutageViews } from './outage-views.ts'
 import type { QueueOptions } from './queue-options.ts'
@@ -118,8 +119,7 @@ export class CommitQueue {
       this.behind.foldLong()
       this.#commit()
       const trouble = this.outage.fault()
-      const isAlone = settled.length === 1 && this.#jobs.isEmpty() && this.#deliveries.isEmpty()
-      const syncing = this.#sync(isAlone)
+      const syncing = this.#sync()
       if (syncing !== null) await syncing
       // What was found meanwhile is not over.
       if (this.outage.fault() === trouble) this.outage.end()
@@ -177,19 +177,19 @@ export class CommitQueue {
    * R2: what is committed becomes durable. Only events need it: views are made again from them, and leases end with
    * their process. In memory there is nothing to wait for.
    */
-  #sync(alone: boolean): Promise<void> | null {
+  #sync(): Promise<void> | null {
     const { seq } = this.#runner
     const { logSync } = this.#files
-    const syncing = logSync === null || seq <= this.durable ? null : logSync.sync(alone)
-    if (syncing !== null) return this.#syncFile(syncing, seq)
+    if (logSync !== null && seq > this.durable) return this.#syncFile(logSync, seq)
     this.#files.file?.check()
     this.durable = seq
     return null
   }
 
-  async #syncFile(syncing: Promise<void>, seq: number): Promise<void> {
+  async #syncFile(logSync: LogSync, seq: number): Promise<void> {
+    const synced = logSync.sync()
     this.#deliveries.tell()
-    await syncing.catch((cause: unknown) => {
+    await synced.catch((cause: unknown) => {
       this.#unsynced = true
       throw cause
     })

@@ -121,25 +121,6 @@ test('who was not told because an urgent work waited is told while the disk has 
   await urgent
 })
 
-test('a work that is alone may wait here for its sync, and several may not', async () => {
-  const alone: boolean[] = []
-  const directory = mkdtempSync(join(tmpdir(), 'tieline-alone-'))
-  removeLater(directory)
-  const openSync = (): LogSync => ({
-    sync: (isAlone) => {
-      alone.push(isAlone)
-      return null
-    },
-    close: () => Promise.resolve(),
-  })
-  const store = sqliteStore({ directory, now: testClock().now, openSync })
-  onTestFinished(() => store.close())
-  await append(store, created('ses_a'))
-  await Promise.all([append(store, created('ses_b')), append(store, created('ses_c'))])
-  expect(alone).toEqual([true, false])
-  expect(store.lastSeq()).toBe(3)
-})
-
 test('what needs no sync has none: leases, refusals, and views that follow', async () => {
   const { store, syncs, slowDown } = openSlow()
   await append(store, created('ses_a'))

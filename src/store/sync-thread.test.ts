@@ -21,9 +21,12 @@ const makePipe = (path: string): void => void execFileSync('mkfifo', [path])
 
 /** On the main thread it is over before anybody else has a turn. */
 async function isMadeHere(sync: LogSync): Promise<boolean> {
-  const made = sync.sync(false)
+  let isOver = false
+  const made = sync.sync().finally(() => (isOver = true))
+  for (let job = 0; job < 20; job += 1) await Promise.resolve()
+  const here = isOver
   await made
-  return made === null
+  return here
 }
 
 async function openThreaded(): Promise<{ sync: LogSync; thread: Worker }> {
@@ -45,25 +48,11 @@ test('the event loop goes on while the disk takes its time, once the thread is t
   for (let time = 0; time < 50; time += 1) expect(await isMadeHere(sync)).toBe(false)
 })
 
-test('who is alone waits for a sync that is over in a moment, and needs no turn of the event loop', async () => {
-  const { sync } = await openThreaded()
-  await vi.waitUntil(async () => {
-    const made = sync.sync(true)
-    await made
-    return made === null
-  })
-})
-
-test('more syncs than there are numbers for them, by both ways', async () => {
-  const { sync } = await openThreaded()
-  for (let time = 0; time < 2500; time += 1) await sync.sync(time % 3 === 0)
-})
-
 test('a thread that ends takes nothing with it: what it was asked for is made on the main thread', async () => {
   const { sync, thread } = await openThreaded()
   const ends = thread.terminate()
   let isMade = false
-  void sync.sync(false)?.then(() => (isMade = true))
+  void sync.sync().then(() => (isMade = true))
   await ends
   for (let round = 0; round < 20; round += 1) await nextRound()
   expect(isMade).toBe(true)
@@ -81,34 +70,19 @@ async function openFailing(): Promise<{ sync: LogSync; thread: Worker }> {
   const started = new Promise<Worker>((resolve) =>
     process.once('worker', (thread: Worker) => thread.once('message', () => resolve(thread))),
   )
-  await expect(sync.sync(false)).rejects.toMatchObject(fault)
+  await expect(sync.sync()).rejects.toMatchObject(fault)
   return { sync, thread: await started }
 }
 
 test('a fault of the disk has its code on either thread', async () => {
   const { sync } = await openFailing()
-  await expect(sync.sync(false)).rejects.toMatchObject(fault)
-})
-
-test('R2: a sync that fails while somebody waits for it here is no yes, and neither is the next', async () => {
-  const { sync } = await openFailing()
-  for (let time = 0; time < 3; time += 1) await expect(sync.sync(true)).rejects.toMatchObject(fault)
-})
-
-test('after one that took longer than a moment nobody waits here for a while', async () => {
-  const { sync } = await openFailing()
-  const waits = vi.spyOn(Atomics, 'wait')
-  onTestFinished(() => waits.mockRestore())
-  for (let time = 0; time < 17; time += 1) await expect(sync.sync(true)).rejects.toMatchObject(fault)
-  expect(waits).toHaveBeenCalledTimes(1)
-  await expect(sync.sync(true)).rejects.toMatchObject(fault)
-  expect(waits).toHaveBeenCalledTimes(2)
+  await expect(sync.sync()).rejects.toMatchObject(fault)
 })
 
 test('R2: what a thread that died was asked for does not count as done', async () => {
   const { sync, thread } = await openFailing()
   const ends = thread.terminate()
-  await expect(sync.sync(true)).rejects.toMatchObject(fault)
+  await expect(sync.sync()).rejects.toMatchObject(fault)
   await ends
 })
 
@@ -117,7 +91,7 @@ test('the file is closed after its thread has ended', async () => {
   writeFileSync(`${log}-wal`, 'x')
   const started = new Promise<Worker>((resolve) => process.once('worker', resolve))
   const sync = openLogSync(log)
-  await sync.sync(false)
+  await sync.sync()
   const thread = await started
   let isOver = false
   thread.once('exit', () => (isOver = true))
@@ -132,11 +106,11 @@ test('a thread that waits for nothing does not keep a process alive', () => {
     const { openLogSync } = await import(${JSON.stringify(new URL('log-sync.ts', import.meta.url).href)})
     const sync = openLogSync(${JSON.stringify(log)})
     const started = new Promise((resolve) => process.once('worker', (thread) => thread.once('message', resolve)))
-    await sync.sync(false)
+    await sync.sync()
     const alive = setInterval(() => undefined, 1000)
     await started
     clearInterval(alive)
-    await sync.sync(false)
+    await sync.sync()
     console.log('synced')`
   const file = join(scratch(), 'program.mjs')
   writeFileSync(file, program)

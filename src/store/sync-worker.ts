@@ -1,28 +1,26 @@
 /** The thread that makes commits durable. It sleeps until it is asked, and waits for the disk and nobody else. */
 import { fdatasyncSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
-import { askedAt, doneAt, ended, toldAt, type SyncOrder, type SyncWord } from './log-sync.ts'
+import { ended, type Synced, type SyncOrder } from './log-sync.ts'
 
-const { handle, counters } = workerData as SyncOrder
-const counts = new Int32Array(counters)
-const say = (word: SyncWord): void => parentPort?.postMessage(word)
+const { handle, asked } = workerData as SyncOrder
+const counts = new Int32Array(asked)
+const answer = (done: Synced): void => parentPort?.postMessage(done)
 
-function sync(of: number): void {
+function sync(): Synced {
   try {
     fdatasyncSync(handle)
+    return 'synced'
   } catch (fault) {
     const { message, code } = fault as NodeJS.ErrnoException
-    return say({ of, fault: { message, code } })
+    return { message, code }
   }
-  Atomics.store(counts, doneAt, of)
-  Atomics.notify(counts, doneAt)
-  if (Atomics.load(counts, toldAt) === of) say({ of, fault: null })
 }
 
-let seen = Atomics.load(counts, askedAt)
-say('started')
+let seen = Atomics.load(counts, 0)
+answer('started')
 while (seen !== ended) {
-  Atomics.wait(counts, askedAt, seen)
-  seen = Atomics.load(counts, askedAt)
-  if (seen !== ended) sync(seen)
+  Atomics.wait(counts, 0, seen)
+  seen = Atomics.load(counts, 0)
+  if (seen !== ended) answer(sync())
 }
