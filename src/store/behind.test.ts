@@ -43,6 +43,30 @@ test('how far the views are stands in the log, until they have everything', asyn
   expect(viewsEqual(store.db)).toEqual({ equal: true, difference: null })
 })
 
+test('a turn that was told to stop, and ends, needs no view before its end is committed', async () => {
+  const store = memory()
+  await append(store, created('ses_a'))
+  await append(store, ...begun)
+  const stop = {
+    type: 'turn.cancelled',
+    session: 'ses_a',
+    turn: 'turn_1',
+    outcome: 'cancelled',
+    cause: 'x',
+  } as const
+  const below = await store.transact(keysOf('ses_a'), async (tx) => {
+    tx.append(stop)
+    return tx.below('turn_1')
+  })
+  expect([below, (await store.turn('turn_1'))?.stopping]).toEqual([[], 'cancelled'])
+  await append(store, ended('ses_a', 'turn_1'))
+  expect(foldedUpTo(store.logDb)).toBe(0)
+  expect(store.db.prepare('select state, stopping from turns').all()).toEqual([
+    { state: 'ended', stopping: 'cancelled' },
+  ])
+  expect(viewsEqual(store.db)).toEqual({ equal: true, difference: null })
+})
+
 test('what a group had decided that failed is in nobody’s memory', async () => {
   const store = memory()
   await append(store, created('ses_a'))

@@ -36,7 +36,7 @@ export function isCovered(
       return isPlain(event) && hasOwn(event.session) && opens(event.turn as TurnId)
     if (event.type === 'call.opened')
       return isFree(event) && knows(event.turn) && hasOwn(event.target) && opens(toTurnId(event.call))
-    if (event.type === 'turn.started') return knows(event.turn)
+    if (event.type === 'turn.started' || event.type === 'turn.cancelled') return knows(event.turn)
     if (event.type === 'call.ended') return knows(toTurnId(event.call))
     if (event.type === 'turn.ended') return knows(event.turn) && fits(event)
     if (event.type === 'step.started' || event.type === 'step.ended')

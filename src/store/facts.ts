@@ -278,12 +278,11 @@ function findWaitPath(reading: Reading, from: SessionId, to: SessionId): Hop[] |
 }
 
 function belowFacts(reading: Reading, id: TurnId): BelowRow[] {
-  const { sql } = reading
   const caller = turnFacts(reading, id)?.turn.session
-  if (caller === undefined) return []
-  const rows = sql.below.all(caller, id) as unknown as RawArray[]
+  if (caller === undefined || reading.live?.isAlone(id) === true) return []
+  const rows = reading.sql.below.all(caller, id) as unknown as RawArray[]
   const below = rows.map((raw) => ({
-    turn: turnAt(raw, 0, sql.grants),
+    turn: turnAt(raw, 0, reading.sql.grants),
     sessionKind: raw[turnWidth] as BelowRow['sessionKind'],
   }))
   const keys = below.map(({ turn }): Key => `session:${turn.session}`)

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Event } from '../model/event.ts'
 import type { FlowId, TurnId } from '../model/id.ts'
-import { append, created, node, opened, sent, started, testClock } from '../../test/kits/store.ts'
+import { append, callEnded, created, node, opened, sent, started, testClock } from '../../test/kits/store.ts'
 import { World } from '../../test/kits/mail-world.ts'
 import type { Tx } from '../runtime/kernel/store-port.ts'
 import { prepareFacts } from './fact-statements.ts'
@@ -52,6 +52,7 @@ async function readBoth(live: Live, views: Tx, world: World): Promise<[unknown[]
     const facts = await views.open({ call: 'call_x', callerTurn: id, target: null })
     const caller = live.open(id, now)
     compare(live.turn(id), await views.turn(id))
+    compare(live.isAlone(id) ? [] : undefined, await views.below(id))
     compare(caller === undefined ? undefined : { ...caller, target: null }, facts)
     const { session: _, ...activation } = live.activation(id) ?? { session: null }
     compare(live.activation(id) === undefined ? undefined : activation, await views.activation(id))
@@ -106,6 +107,28 @@ test('a turn that holds something for others is in the views alone, whatever els
     flow: 'flow_a',
   })
   expect([live.hasTurn('turn_a'), live.hasSession('ses_a')]).toEqual([false, false])
+})
+
+test('who waits for nobody below is known as long as every call of it is followed', () => {
+  const live = new Live()
+  const apply = (...events: Event[]): void => live.apply({ seq: 10, at: 1, events })
+  const call = (from: string, to: string, tokens: number | null = null): Event => ({
+    ...opened({ from: `ses_${from}`, in: `turn_${from}`, call: `call_${to}`, to: `ses_${to}`, tokens }),
+    flow: 'flow_a',
+  })
+  apply(created('ses_a'), sent('ses_a', 'turn_a', { flow: 'flow_a' }), started('ses_a', 'turn_a'))
+  const steps = [live.isAlone('turn_a'), live.isAlone('turn_x')]
+  apply(created('ses_b', 'ephemeral'), call('a', 'b'), started('ses_b', 'turn_b'))
+  apply(created('ses_c', 'ephemeral'), call('a', 'c'), started('ses_c', 'turn_c'))
+  steps.push(live.isAlone('turn_a'), live.isAlone('turn_b'))
+  apply(callEnded('ses_a', 'turn_a', 'call_b', 'ses_b'))
+  steps.push(live.isAlone('turn_a'))
+  apply(callEnded('ses_a', 'turn_a', 'call_c', 'ses_c'))
+  expect([...steps, live.isAlone('turn_a')]).toEqual([true, false, false, true, false, true])
+  // What holds something is not followed, and neither is what it is below.
+  apply(created('ses_d', 'ephemeral'), call('a', 'd'), started('ses_d', 'turn_d'))
+  apply(created('ses_e', 'ephemeral'), call('d', 'e', 10), started('ses_e', 'turn_e'))
+  expect([live.hasTurn('turn_a'), live.isAlone('turn_a')]).toEqual([true, false])
 })
 
 test('a session that forked continues the numbers of another, so memory does not have it', () => {

@@ -4,7 +4,7 @@
  * It is a second fold of the same events, and knows few of them: whatever else changes a turn or a session takes
  * it out, and the views answer again (R10).
  */
-import type { Event, EventOf, EventType } from '../model/event.ts'
+import type { Event, EventOf } from '../model/event.ts'
 import type { Activation, OpenFacts, SessionFacts, SessionRow, TurnFacts, TurnRow } from '../model/facts.ts'
 import { toTurnId, type FlowId, type Millis, type SessionId, type TurnId } from '../model/id.ts'
 import { nothingSpent } from '../model/money.ts'
@@ -12,6 +12,8 @@ import { PassingMap } from '../model/passing-map.ts'
 import type { Transaction } from './apply.ts'
 import { isFree, isPlain } from './covered.ts'
 import { dropOldest } from './drop-oldest.ts'
+import { effects } from './live-effects.ts'
+import { PendingBelow } from './pending-below.ts'
 
 type Turn = { -readonly [Name in keyof TurnRow]: TurnRow[Name] }
 /** `turns` have not ended; `calls` are those that it blocks on; `seq` is the event that changed its row last. */
@@ -29,6 +31,7 @@ export class Live {
   readonly #sessions = new Map<SessionId, Session>()
   readonly #flows = new PassingMap<FlowId, Flow>()
   readonly #leases = new Map<string, Millis>()
+  readonly #below = new PendingBelow()
 
   /** Undefined, here as below: it is not known, so the views are asked. */
   activation(id: TurnId): (Activation & { session: SessionId }) | undefined {
@@ -95,6 +98,9 @@ export class Live {
   hasSession = (id: SessionId): boolean => this.#sessions.has(id)
   hasTurn = (id: TurnId): boolean => this.#turns.has(id)
 
+  /** Whether nobody below it is waited for. False also where that is not known. */
+  isAlone = (id: TurnId): boolean => this.#turns.has(id) && this.#below.isNone(id)
+
   /** How many entries its conversation has; undefined where it is not here. */
   countEntries = (id: SessionId): number | undefined => this.#sessions.get(id)?.row.entries
 
@@ -108,7 +114,7 @@ export class Live {
 
   /** After a fault nobody knows what of it was recorded. */
   clear(): void {
-    for (const map of [this.#turns, this.#sessions, this.#flows, this.#leases]) map.clear()
+    for (const map of [this.#turns, this.#sessions, this.#flows, this.#leases, this.#below]) map.clear()
   }
 
   #fold(event: Event, seq: number, at: Millis, beside: readonly Event[]): void {
@@ -178,6 +184,7 @@ export class Live {
     const place = { id: event.call, caller, callerTurn: callerTurn as TurnId, background, deadline, key }
     const call = { ...place, pending: true, outcome: null }
     this.#add({ ...untouched, id, session: target, flow, call, grant, deadline: 0, openedAt, openedSeq })
+    if (callerTurn !== null && this.#turns.has(callerTurn)) this.#below.open(callerTurn)
     if (!background) this.#sessions.get(caller)?.calls.add(id)
     const made = beside.some(
       (other) => other.type === 'session.created' && other.kind === 'ephemeral' && other.session === target,
@@ -198,6 +205,7 @@ export class Live {
   #endCall({ call: id, outcome }: EventOf<'call.ended'>, seq: number): void {
     const turn = this.#turns.get(toTurnId(id))
     if (turn?.call == null) return
+    this.#below.end(turn.call.callerTurn)
     this.#sessions.get(turn.call.caller)?.calls.delete(turn.id)
     turn.call = { ...turn.call, pending: false, outcome }
     turn.endedSeq = seq
@@ -219,6 +227,7 @@ export class Live {
   /** One that has ended is in the views only. */
   #remove(turn: Turn): void {
     this.#turns.delete(turn.id)
+    this.#below.forget(turn.id)
     const session = this.#sessions.get(turn.session)
     session?.turns.delete(turn)
     // What a call made is not asked again.
@@ -234,54 +243,9 @@ export class Live {
     if (turn === undefined) return
     this.#remove(turn)
     this.#sessions.delete(turn.session)
+    // Its end will not be seen here, so for its caller it stays pending.
     if (turn.call !== null) this.#sessions.delete(turn.call.caller)
   }
-}
-
-/**
- * What an event does here. `takesOut`: it changes more of a session than is kept here. `none`: it changes neither a
- * turn nor a session.
- */
-const effects: { readonly [T in EventType]: 'fold' | 'takesOut' | 'none' } = {
-  'session.created': 'fold',
-  'session.archived': 'takesOut',
-  'session.adopted': 'takesOut',
-  'session.renamed': 'takesOut',
-  'session.forked': 'takesOut',
-  'session.cancelled': 'none',
-  'session.claimed': 'fold',
-  'session.woken': 'none',
-  'session.opened': 'none',
-  'session.closed': 'none',
-  'session.quieted': 'none',
-  'agent.created': 'none',
-  'agent.deleted': 'none',
-  'question.asked': 'none',
-  'question.answered': 'none',
-  'flow.seen': 'none',
-  'message.sent': 'fold',
-  'message.delivered': 'takesOut',
-  'message.drafted': 'none',
-  'message.revised': 'none',
-  'message.released': 'none',
-  'message.accepted': 'none',
-  'message.answered': 'none',
-  'message.declined': 'none',
-  'message.died': 'none',
-  'mail.announced': 'none',
-  'turn.started': 'fold',
-  'turn.cancelled': 'fold',
-  'turn.suspended': 'none',
-  'turn.ended': 'fold',
-  'step.started': 'none',
-  'step.ended': 'fold',
-  'call.opened': 'fold',
-  'call.refused': 'none',
-  'call.steered': 'none',
-  'call.ended': 'fold',
-  'wait.started': 'none',
-  'wait.ended': 'none',
-  'notice.raised': 'takesOut',
 }
 
 const untouched = {

@@ -85,3 +85,10 @@ test('R11: a session with many rows that were moved has none of their numbers in
   expect(db.prepare('select count(*) as n from log_sessions').get()).toEqual({ n: movedInLineMax + 1 })
   expect(listNumbers(db, 'ses_a', 0)).toEqual(seqs)
 })
+
+test('a page that is full with moved rows has none of those after them', () => {
+  const db = filled([1, 2, 3])
+  letGo(db, [1, 2])
+  moveTimeline(db, 'ses_a', [1, 2])
+  expect([...listTimeline(db, 'ses_a', 0, 2)].map(({ seq }) => seq)).toEqual([1, 2])
+})
