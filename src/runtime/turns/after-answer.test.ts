@@ -69,6 +69,38 @@ test('a request that a driver made after its answer was charged, and no step tol
   expect(refused).toBe(1)
 })
 
+test('a request that waited for its turn to begin was made while the end was on its way', async () => {
+  const clock = virtualClock()
+  const store = sqliteStore({ directory: ':memory:', now: () => clock.now() })
+  const transact = store.transact.bind(store)
+  let isSlow = false
+  store.transact = async (keys, work) => {
+    if (isSlow) await clock.sleep(500)
+    return transact(keys, work)
+  }
+  const made: string[] = []
+  const ask = (steps: Steps, text: string): Promise<unknown> =>
+    steps.step('model', 'm', { text }, async () => {
+      made.push(text)
+      return { value: { text }, usage: { input: 5, output: 0, estimated: false } }
+    })
+  const driver: Driver = {
+    async run(_, steps) {
+      await ask(steps, 'one')
+      isSlow = true
+      await ask(steps, 'two')
+      // It waits until the answer before the last one is durable.
+      ask(steps, 'three').catch(() => undefined)
+      return done
+    },
+  }
+  const w = await world({ agents: { a: { driver } }, store, clock })
+  void w.ask('a', 'go')
+  await w.pass(5000)
+  expect(made).toEqual(['one', 'two'])
+  expect((await readCharge(w)).charged).toEqual([10])
+})
+
 test('a request that was under way when its driver answered was charged, and no step told of it', async () => {
   const w = await runSlowEnd(async (steps, clock) => {
     await think(steps, 'one', 10, clock)
@@ -102,6 +134,7 @@ test('what a driver said after its answer stood in the output of the second try'
           .then(() => think(steps, 'late thought. ', 10, clock))
           .catch(() => undefined)
         think(steps, 'under way. ', 100, clock).catch(() => undefined)
+        await clock.sleep(1)
       }
       return attempt === 2 ? { ...done, outcome: 'failed', error: 'it broke' } : done
     },

@@ -15,7 +15,9 @@ export function untilAnswer(steps: Steps, run: (steps: Steps) => Promise<TurnOut
   const { steering } = steps
   const answer = run({
     ...steps,
-    step: (...asked) => begin(() => steps.step(...asked)),
+    // It may have waited for its turn, and for what comes before it to be durable.
+    step: (kind, name, request, effect) =>
+      begin(() => steps.step(kind, name, request, (signal) => begin(() => effect(signal)))),
     tool: (...asked) => begin(() => steps.tool(...asked)),
     emit: (text) => {
       if (!hasAnswered) steps.emit(text)
