@@ -35,7 +35,9 @@ export type AdmissionOptions = {
   closing: AbortSignal
 }
 
-export const notNow = wireNo('unavailable', 'The server is starting or stopping. Try again.', { 'retry-after': '1' })
+export const notNow = wireNo('unavailable', 'The server is starting or stopping. Try again.', {
+  'retry-after': '1',
+})
 
 /** The token of a turn dies with it, at every door. */
 const turnEnded: Refusal = { code: 'call_ended', why: 'the turn that this token belongs to has ended' }

@@ -179,8 +179,7 @@ test('a stop while the doors load tells all who wait, and waits for nobody', asy
   await expect(askAt(front.url, 'GET', '/health')).rejects.toThrow('fetch failed')
 })
 
-const countTimers = (): number =>
-  process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+const countTimers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
 
 const inDirectory = (more: OpenServerOptions): OpenServerOptions => {
   const dataDir = mkdtempSync(join(tmpdir(), 'tieline-early-'))
