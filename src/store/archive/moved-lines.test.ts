@@ -24,6 +24,7 @@ import { checkLog } from '../check-log.ts'
 import { rebuild, viewsEqual } from '../rebuild.ts'
 import { migrations } from '../schema.ts'
 import { sqliteStore, type SqliteStore } from '../sqlite.ts'
+import { archiveFlows } from './archive-flows.ts'
 import { canMove } from './moved-lines.ts'
 import { movedSchema } from './moved-schema.ts'
 
@@ -228,6 +229,26 @@ test('a crash between the rows and their lines: the lines are moved the next tim
   expect(await move(store)).toMatchObject({ flows: 1, rows: 0 })
   expect([await lookAt(store), await readConversation(store)]).toEqual(before)
   expect(await move(store)).toMatchObject({ flows: 0 })
+  await store.close()
+  expect(await checkLog(join(directory, 'tieline.db'))).toMatchObject({ ok: true, problems: [] })
+})
+
+test('R10: views differed from the log after a crash between the first rows that were moved and their lines', async () => {
+  const { directory, open } = place()
+  const store = open()
+  await grow(store)
+  const before = [await lookAt(store), await readConversation(store)]
+  let commits = 0
+  const commit = async (write: (db: DatabaseSync) => void): Promise<void> =>
+    (commits += 1) > 1 ? Promise.reject(new Error('killed')) : write(store.db)
+  const ask = { endedBefore: Number.MAX_SAFE_INTEGER, now: 1, unitsPerSegment: 1e9 }
+  await expect(archiveFlows({ reader: store.db, commit }, ask)).rejects.toThrow('killed')
+  expect(viewsEqual(store.db)).toEqual({ equal: true, difference: null })
+  rebuild(store.db)
+  expect(viewsEqual(store.db)).toEqual({ equal: true, difference: null })
+  expect(await move(store)).toMatchObject({ flows: 3, rows: 0 })
+  expect([await lookAt(store), await readConversation(store)]).toEqual(before)
+  expect(viewsEqual(store.db)).toEqual({ equal: true, difference: null })
   await store.close()
   expect(await checkLog(join(directory, 'tieline.db'))).toMatchObject({ ok: true, problems: [] })
 })

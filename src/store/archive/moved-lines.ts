@@ -1,6 +1,7 @@
 /** Moves the lines of the views of flows whose rows were moved, and does so again after a fold of all rows. */
 import type { DatabaseSync } from 'node:sqlite'
 import { prepareOnce } from '../rows.ts'
+import { movedRows } from './moved-rows.ts'
 import { movedLine, stripLines, stripTimelines } from './moved-schema.ts'
 
 /** What says of a turn whether its line can be moved. */
@@ -38,17 +39,17 @@ export function moveTurns(db: DatabaseSync, turns: readonly { id: string; sessio
 }
 
 /** A file of an older format has no such lines. */
-const listMoved = (db: DatabaseSync): { id: string }[] =>
-  db.prepare(`select 1 from sqlite_schema where name = 'moved_turns'`).get() === undefined
-    ? []
-    : (db.prepare('select id from moved_turns order by seq').all() as { id: string }[])
+const hasLines = (db: DatabaseSync): boolean =>
+  db.prepare(`select 1 from sqlite_schema where name = 'moved_turns'`).get() !== undefined
 
-/** After a fold of all rows of `from` into the views of `to`: the lines of what was moved leave again. */
+/**
+ * After a fold of all rows of `from` into the views of `to`: the lines of what was moved leave again. Timelines leave
+ * with the rows, also where no line of a turn was moved yet.
+ */
 export function stripMoved(from: DatabaseSync, to: DatabaseSync): void {
-  const ids = listMoved(from)
-  if (ids.length === 0) return
+  if (movedRows(from).last() === 0 || !hasLines(from)) return
   if (from !== to) keepNumbers(from, to)
-  moveAgain(to, ids)
+  moveAgain(to, from.prepare('select id from moved_turns order by seq').all() as { id: string }[])
   to.exec(`${stripLines} ${stripTimelines(from === to ? 'log' : 'temp.kept')}`)
   if (from !== to) to.exec('drop table temp.kept')
 }
