@@ -233,7 +233,7 @@ test('a crash between the rows and their lines: the lines are moved the next tim
   expect(await checkLog(join(directory, 'tieline.db'))).toMatchObject({ ok: true, problems: [] })
 })
 
-test('R10: views differed from the log after a crash between the first rows that were moved and their lines', async () => {
+test('R10: views differed from the log after a crash between the first moved rows and their lines', async () => {
   const { directory, open } = place()
   const store = open()
   await grow(store)
