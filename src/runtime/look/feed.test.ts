@@ -14,6 +14,7 @@ function slowLog() {
   }))
   const seen = { reading: 0, readingMax: 0, sizes: [] as number[], faults: [] as unknown[] }
   let hear: (hints: readonly Hint[]) => void = () => undefined
+  let closed = false
   const runtime = {
     store: {
       lastSeq: () => events.length,
@@ -24,6 +25,7 @@ function slowLog() {
         seen.readingMax = Math.max(seen.readingMax, seen.reading)
         await new Promise((resolve) => setImmediate(resolve))
         seen.reading -= 1
+        if (closed) throw new Error('statement has been finalized')
         return { events: events.slice(after, after + limit), next: Math.min(after + limit, events.length) }
       },
     },
@@ -33,7 +35,8 @@ function slowLog() {
     stopping: new AbortController(),
     report: (fault: unknown) => seen.faults.push(fault),
   } as unknown as Runtime
-  return { feed: createFeed(runtime), seen, append: (hint: Hint) => hear([hint]) }
+  const close = (): void => void (closed = true)
+  return { feed: createFeed(runtime), seen, close, append: (hint: Hint) => hear([hint]) }
 }
 
 test('hundreds who catch up at once read the log a few at a time, and each gets every event', async () => {
@@ -71,6 +74,25 @@ test('one who has left while waiting to catch up costs no reading', async () => 
   leave.forEach((one) => one())
   await new Promise((resolve) => setTimeout(resolve, 50))
   expect(seen.sizes.length).toBeLessThan(10)
+})
+
+test('statement has been finalized: who catches up while all of it stops reads no further, and nobody hears of it', async () => {
+  const { feed, seen, close } = slowLog()
+  for (let n = 0; n < 20; n += 1)
+    feed.subscribe(0, { sessions: null }, { events: () => undefined, delta: () => undefined })
+  feed.stop()
+  const begun = seen.sizes.length
+  close()
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  expect([seen.sizes.length - begun, seen.faults]).toEqual([0, []])
+})
+
+test('a log that cannot be read is reported by who catches up', async () => {
+  const { feed, seen, close } = slowLog()
+  feed.subscribe(0, { sessions: null }, { events: () => undefined, delta: () => undefined })
+  close()
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  expect(seen.faults).toHaveLength(1)
 })
 
 test('a listener that breaks keeps no other from being told', () => {

@@ -93,7 +93,11 @@ export function createFeed(runtime: Runtime): Feed {
         if (isAlone()) runtime.deltaListeners.delete(onDelta)
       }
     },
-    stop: unsubscribe,
+    stop() {
+      unsubscribe()
+      // The store is closed next: who catches up reads no further.
+      for (const listener of apart) listener.ended = true
+    },
   }
 }
 
@@ -199,6 +203,9 @@ async function catchUp(runtime: Runtime, slices: Slices, listener: Listener): Pr
         if (page.units > pauseUnits) await nextRound()
       })
     }
+  } catch (fault) {
+    // What it was reading was taken from it, and nobody waits for that any more.
+    if (!listener.ended) throw fault
   } finally {
     listener.catching = false
   }
