@@ -76,7 +76,7 @@ test('one who has left while waiting to catch up costs no reading', async () => 
   expect(seen.sizes.length).toBeLessThan(10)
 })
 
-test('statement has been finalized: who catches up while all of it stops reads no further, and nobody hears of it', async () => {
+test('a store that was closed was read on by who caught up, and the fault was shown to everybody', async () => {
   const { feed, seen, close } = slowLog()
   for (let n = 0; n < 20; n += 1)
     feed.subscribe(0, { sessions: null }, { events: () => undefined, delta: () => undefined })
