@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { PassingMap } from './passing-map.ts'
 
 test('it has what a map has, in the same order, however many came and went', () => {
@@ -40,4 +40,56 @@ test('what is cleared is gone, and what comes later is there', () => {
   const seen: [string, number][] = []
   map.forEach((value, key) => seen.push([key, value]))
   expect(seen).toEqual([['after', 2]])
+})
+
+/** How often it was made anew, told after each thing done to it. */
+function counted(): { made: () => number; map: PassingMap<number, string> } {
+  let made = 0
+  class Counted<K, V> extends Map<K, V> {
+    constructor(entries?: Iterable<readonly [K, V]>) {
+      super(entries)
+      made += 1
+    }
+  }
+  vi.stubGlobal('Map', Counted)
+  onTestFinished(() => void vi.unstubAllGlobals())
+  const map = new PassingMap<number, string>()
+  made = 0
+  return { map, made: () => made }
+}
+
+function pass(map: PassingMap<number, string>, count: number): void {
+  for (let key = 0; key < count; key += 1) map.set(-1 - key, '')
+  for (let key = 0; key < count; key += 1) map.delete(-1 - key)
+}
+
+test('it is made anew when more than 64 have passed, and not before, again and again', () => {
+  const { map, made } = counted()
+  for (const times of [0, 1, 2]) {
+    pass(map, 64)
+    map.delete(9999)
+    map.set(7, '').set(7, '')
+    expect(made()).toBe(times)
+    pass(map, 1)
+    map.set(7, '')
+    expect(made()).toBe(times + 1)
+  }
+})
+
+test('one that has many is made anew when as many have passed, and one that was cleared begins again', () => {
+  const { map, made } = counted()
+  for (let key = 0; key < 200; key += 1) map.set(key, '')
+  pass(map, 200)
+  map.set(0, '')
+  expect(made()).toBe(0)
+  pass(map, 1)
+  map.set(0, '')
+  expect(made()).toBe(1)
+  pass(map, 60)
+  map.clear()
+  const before = made()
+  pass(map, 60)
+  map.set(0, '')
+  expect(made() - before).toBe(0)
+  expect(Object.prototype.toString.call(map)).toBe('[object PassingMap]')
 })
