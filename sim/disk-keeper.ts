@@ -45,10 +45,15 @@ export class DiskKeeper {
     return this.#box.store
   }
 
+  /** The machine died inside a commit, and is not up again. */
+  get isDead(): boolean {
+    return this.#box.isDead
+  }
+
   /** Where the machine dies inside a commit, it comes back with what that commit left. */
   breakDisk({ how }: DiskFault, after: (run: () => void) => void): void {
     const { disk } = this
-    if (disk === null || disk.fault !== null || this.#box.isDead) return after(() => undefined)
+    if (disk === null || disk.fault !== null || this.isDead) return after(() => undefined)
     disk.fault = how
     disk.kept = false
     const marker: DiskFault = { kind: 'disk', how, at: 0, node: 0, ms: 0 }
@@ -60,7 +65,7 @@ export class DiskKeeper {
     }
     after(() => {
       disk.fault = null
-      if (this.#box.isDead) {
+      if (this.isDead) {
         this.#box.reopen()
         this.#machine.came()
       }

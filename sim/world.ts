@@ -163,7 +163,8 @@ export class World {
   }
 
   #start(host: Host): void {
-    if (host.up) return
+    // Nothing starts on a dead machine; with it comes everything that was to run there.
+    if (host.up || this.#keeper.isDead) return
     host.up = true
     host.recover()
     const life = host.life
