@@ -65,7 +65,7 @@ VARIABLES
   (* Memory, lost in a crash. *)
   pos,     \* how many of its calls the turn has made, or asked for again
   run,     \* drivers at work, as <<node, turn, epoch>>
-  seen,    \* the drivers that their node can tell to stop
+  seen,    \* the drivers that their node can tell to stop, and those that only end a turn
   aw,      \* background calls that are really waited for
   (* The world. *)
   down,    \* nodes that have crashed; a restarted one has a new name
@@ -90,6 +90,7 @@ NextId   == Cardinality(Used) + 1
 Kids(t)  == {d \in Used : par[d] = t}
 Fresh(t) == ses[t] = t
 Live     == Nodes \ down
+Enders   == seen \ run
 Ours(x)  == st[x[2]] = "running" /\ node[x[2]] = x[1] /\ epoch[x[2]] = x[3]
 Idle(s)  == ~OneTurn \/ \A t \in Ids : st[t] \in {"running", "queued"} => ses[t] # s
 Left(t)  == max[t] - used[t] - below[t]
@@ -264,9 +265,18 @@ Takeover(n, t) ==
   /\ node' = [node EXCEPT ![t] = n] /\ epoch' = [epoch EXCEPT ![t] = @ + 1] /\ pos' = [pos EXCEPT ![t] = 0]
   /\ aw' = {c \in aw : par[c] # t} /\ Enter(<<n, t, epoch[t] + 1>>)
   /\ UNCHANGED <<place, life, tokens, world, waits, torn>>
-Orphan(n, t) ==
+(* A turn that was told to stop is taken only to be ended.  From then on      *)
+(* whoever had it records nothing more, so what it had used can be read, and  *)
+(* its end is recorded in a second transaction.                               *)
+Oust(n, t) ==
   /\ stop[t] # "no" /\ Dead(n, t)
-  /\ EndTurn(t, stop[t], n, {}) /\ UNCHANGED <<world, torn>>
+  /\ (epoch[t] < MaxEpoch \/ node[t] \in down \/ node[t] = n)
+  /\ node' = [node EXCEPT ![t] = n] /\ epoch' = [epoch EXCEPT ![t] = @ + 1]
+  /\ aw' = {c \in aw : par[c] # t} /\ seen' = {y \in seen : y[1] # n \/ y[2] # t} \cup {<<n, t, epoch[t] + 1>>}
+  /\ UNCHANGED <<place, life, tokens, pos, run, world, waits, torn>>
+Orphan(x) ==
+  /\ Ours(x) /\ stop[x[2]] # "no"
+  /\ EndTurn(x[2], stop[x[2]], x[1], {x}) /\ UNCHANGED <<world, torn>>
 (* Faults: a node dies, is too slow to keep its lease, or fails to commit the *)
 (* end of a turn and goes on.                                                 *)
 Crash(n) ==
@@ -297,11 +307,12 @@ Next ==
        \/ Again(x) \/ Spend(x) \/ Finish(x) \/ Stop(x) \/ Drop(x) \/ Forget(x)
        \/ \E c \in Pending : Wait(x, c)
        \/ \E c \in aw : Unwait(x, c)
+  \/ \E x \in Enders : Orphan(x) \/ Drop(x) \/ Forget(x)
   \/ \E c \in waits : Fade(c)
   \/ \E c \in Pending : Expire(c)
   \/ \E t \in Used : Due(t) \/ Cancel(t)
   \/ \E n \in Live : \/ \E t \in Queued : Claim(n, t)
-                     \/ \E t \in Running : Takeover(n, t) \/ Orphan(n, t)
+                     \/ \E t \in Running : Takeover(n, t) \/ Oust(n, t)
                      \/ Crash(n) \/ Beat(n)
   \/ \E n \in Nodes : Lapse(n)
 

@@ -9,7 +9,7 @@ Sessions == {ses[t] : t \in Used}
 TypeOK ==
   /\ \A t \in Ids : st[t] \in {"free", "queued", "running", "ended"} /\ call[t] \in {"none", "pending"} \cup Outcomes
   /\ \A t \in Ids : par[t] \in 0..(t - 1) /\ below[t] >= 0
-  /\ seen \subseteq run /\ faults \in 0..MaxFaults
+  /\ (\A x \in Enders : Ours(x) => stop[x[2]] # "no") /\ faults \in 0..MaxFaults
 
 (* R5 *)
 NoCycle == \A c \in Used : Cardinality(ToSet(path[c])) = Len(path[c])
@@ -18,10 +18,10 @@ NoDeadlock == \A s \in Sessions : ~Waits(s, s)
 (* Every wait that is really waited stands in the journal. *)
 WaitsRecorded == {c \in aw : call[c] = "pending"} \subseteq waits
 
-(* R6: one running turn for each session, and one driver that may commit for it. *)
+(* R6: one running turn for each session, and one that may commit for it. *)
 SingleActivationDuringCall ==
   /\ \A s \in Sessions : Cardinality({t \in Running : ses[t] = s}) <= 1
-  /\ \A t \in Running : Cardinality({x \in run : x[2] = t /\ Ours(x)}) <= 1
+  /\ \A t \in Running : Cardinality({x \in run \cup seen : x[2] = t /\ Ours(x)}) <= 1
 NoStaleCommit == ~torn
 
 (* R7 *)
@@ -49,8 +49,8 @@ CanBeTold == \A x \in run : Ours(x) => x \in seen
 (* Liveness.  Deadlines need only somebody's clock. *)
 FairClock == \A c \in Ids : WF_vars(Expire(c))
 FairSweep == \A n \in Nodes : \A t \in Ids :
-  WF_vars(n \in Live /\ t \in Queued /\ Claim(n, t)) /\ WF_vars(n \in Live /\ t \in Running /\ (Takeover(n, t) \/ Orphan(n, t))) /\ WF_vars(Lapse(n) /\ n \in down) /\ WF_vars(n \in Live /\ Beat(n))
-FairStop  == \A n \in Nodes : \A t \in Ids : \A e \in 1..(MaxEpoch + MaxFaults) : WF_vars(<<n, t, e>> \in run /\ Stop(<<n, t, e>>))
+  WF_vars(n \in Live /\ t \in Queued /\ Claim(n, t)) /\ WF_vars(n \in Live /\ t \in Running /\ (Takeover(n, t) \/ Oust(n, t))) /\ WF_vars(Lapse(n) /\ n \in down) /\ WF_vars(n \in Live /\ Beat(n))
+FairStop  == \A n \in Nodes : \A t \in Ids : \A e \in 1..(MaxEpoch + MaxFaults) : WF_vars(<<n, t, e>> \in run /\ Stop(<<n, t, e>>)) /\ WF_vars(<<n, t, e>> \in Enders /\ Orphan(<<n, t, e>>))
 FairWork  == \A n \in Nodes : \A t \in Ids : \A e \in 1..(MaxEpoch + MaxFaults) : WF_vars(<<n, t, e>> \in run /\ Finish(<<n, t, e>>))
 ClockSpec == Spec /\ FairClock
 SweepSpec == Spec /\ FairSweep /\ FairStop
@@ -75,6 +75,7 @@ NeverTakenOver == \A t \in Ids : epoch[t] <= 1
 NeverStale     == \A x \in run : Ours(x)
 NeverItself    == \A x, y \in run : x # y => x[1] # y[1] \/ x[2] # y[2]
 NeverOrphaned  == \A t \in Running : ~(stop[t] # "no" /\ node[t] \in down)
+NeverOusted    == Enders = {}
 NeverRecalled  == \A t \in Running : ~(epoch[t] > 1 /\ pos[t] > 0)
 NeverWaits     == aw = {}
 NeverRing      == ~\E t \in Running : \E b \in Agents : /\ b \notin ToSet(path[t]) /\ stop[t] = "no"

@@ -51,6 +51,13 @@ export function driverSteps(world: World, state: State, driver: Driver): Protoco
   ]
 }
 
+/** What took a turn only to end it; it may be forgotten and dropped as a driver is. */
+export function enderSteps(world: World, state: State, ender: Driver): ProtocolStep[] {
+  return isOurs(state, ender)
+    ? [...orphans(world, state, ender), ...forgets(world, state, ender)]
+    : drops(world, state, ender)
+}
+
 function opens(world: World, state: State, [node, caller]: Driver): ProtocolStep[] {
   const { options, agents } = world
   const row = getRow(state, caller)
@@ -235,6 +242,17 @@ function stops(world: World, state: State, driver: Driver): ProtocolStep[] {
   return [
     recordEnd(world, state, `Stop(${node},${turn},${epoch})`, node, turn, stop, (next) =>
       leave(next, driver),
+    ),
+  ]
+}
+
+function orphans(world: World, state: State, ender: Driver): ProtocolStep[] {
+  const [node, turn, epoch] = ender
+  const { stop } = getRow(state, turn)
+  if (stop === 'no') return []
+  return [
+    recordEnd(world, state, `Orphan(${node},${turn},${epoch})`, node, turn, stop, (next) =>
+      leave(next, ender),
     ),
   ]
 }

@@ -2,6 +2,7 @@
 import { waitsFor } from './facts.ts'
 import type { LeadsTo } from './search.ts'
 import {
+  listEnders,
   listTurns,
   isOurs,
   listChildren,
@@ -43,7 +44,9 @@ export const makeInvariants = (options: Options): Record<string, Invariant> => (
     return (
       new Set(running.map((id) => getSession(state, id))).size === running.length &&
       running.every(
-        (id) => state.run.filter((driver) => driver[1] === id && isOurs(state, driver)).length <= 1,
+        (id) =>
+          [...state.run, ...listEnders(state)].filter((driver) => driver[1] === id && isOurs(state, driver))
+            .length <= 1,
       )
     )
   },
@@ -144,7 +147,7 @@ export const makeLeadsTo = (
 export const fairness = {
   none: /^$/,
   clock: /^Expire/,
-  sweep: /^(Stop|Claim|Takeover|Orphan|Lapse|Beat)/,
-  work: /^(Stop|Claim|Takeover|Orphan|Lapse|Beat|Finish)/,
-  all: /^(Expire|Stop|Claim|Takeover|Orphan|Lapse|Beat|Finish)/,
+  sweep: /^(Stop|Claim|Takeover|Oust|Orphan|Lapse|Beat)/,
+  work: /^(Stop|Claim|Takeover|Oust|Orphan|Lapse|Beat|Finish)/,
+  all: /^(Expire|Stop|Claim|Takeover|Oust|Orphan|Lapse|Beat|Finish)/,
 } as const

@@ -31,11 +31,17 @@ export const leave = (state: State, driver: Driver): State => ({
 })
 
 /** A node has one entry for a turn: a second driver of the same turn takes the place of the first. */
+const see = (state: State, driver: Driver): readonly Driver[] =>
+  sortSet([...state.seen.filter((other) => other[0] !== driver[0] || other[1] !== driver[1]), driver])
+
 export const enter = (state: State, driver: Driver): State => ({
   ...state,
   run: sortSet([...state.run, driver]),
-  seen: sortSet([...state.seen.filter((other) => other[0] !== driver[0] || other[1] !== driver[1]), driver]),
+  seen: see(state, driver),
 })
+
+/** It records the end of a turn and does nothing else. */
+export const enterEnder = (state: State, ender: Driver): State => ({ ...state, seen: see(state, ender) })
 
 export const isIdle = ({ options }: World, state: State, session: string): boolean =>
   !options.OneTurn ||

@@ -153,3 +153,7 @@ export const makeKey = (state: State): string =>
     state.faults,
     state.torn,
   ])
+
+/** They have taken a turn that was told to stop, only to end it. */
+export const listEnders = (state: State): readonly Driver[] =>
+  state.seen.filter((one) => !state.run.some((driver) => sameDriver(driver, one)))

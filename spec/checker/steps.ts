@@ -4,15 +4,15 @@
  * around the rules: which transaction runs when, what a node keeps in memory, and what a crash takes away.
  */
 import type { Event } from '../../src/model/event.ts'
-import { driverSteps } from './driver-steps.ts'
+import { driverSteps, enderSteps } from './driver-steps.ts'
 import { belowFacts, makeLimits, nodeId, nowMs, sessionId, turnFacts, turnId } from './facts.ts'
 import {
   enter,
+  enterEnder,
   forgetWaits,
   isIdle,
   noProgress,
   record,
-  recordEnd,
   startTurn,
   type ProtocolStep,
   type World,
@@ -21,6 +21,7 @@ import { makeRules } from './rules.ts'
 import type { Model } from './search.ts'
 import {
   edit,
+  listEnders,
   listTurns,
   makeKey,
   makeNames,
@@ -48,6 +49,7 @@ export function callModel(
     steps: (state) => [
       ...sends(world, state),
       ...state.run.flatMap((driver) => driverSteps(world, state, driver)),
+      ...listEnders(state).flatMap((ender) => enderSteps(world, state, ender)),
       ...fades(state),
       ...deadlines(world, state),
       ...sweeps(world, state),
@@ -187,8 +189,6 @@ function sweeps(world: World, state: State): ProtocolStep[] {
             ? options.Adopt && !state.seen.some((driver) => driver[0] === node && driver[1] === turn)
             : state.lapsed.includes(owner)
         if (row.st !== 'running' || !isDead) return []
-        if (row.stop !== 'no')
-          return [recordEnd(world, state, `Orphan(${node},${turn})`, node, turn, row.stop)]
         if (!(row.epoch < options.epochMax || state.down.includes(owner) || owner === node)) return []
         const claimed: Event = {
           type: 'session.claimed',
@@ -197,9 +197,16 @@ function sweeps(world: World, state: State): ProtocolStep[] {
           node: nodeId(node),
           epoch: row.epoch + 1,
         }
+        const driver: Driver = [node, turn, row.epoch + 1]
+        if (row.stop !== 'no')
+          return [
+            record(world, state, `Oust(${node},${turn})`, [claimed], (next) =>
+              enterEnder(forgetWaits(next, turn), driver),
+            ),
+          ]
         return [
           record(world, state, `Takeover(${node},${turn})`, [claimed], (next) =>
-            enter(forgetWaits(edit(next, turn, { pos: 0 }), turn), [node, turn, row.epoch + 1]),
+            enter(forgetWaits(edit(next, turn, { pos: 0 }), turn), driver),
           ),
         ]
       }),
