@@ -12,6 +12,7 @@ vi.setConfig(patience)
 test('the commands below the demo work as printed: the planner that you talk to has something to build', async () => {
   const over = new AbortController()
   let said = ''
+  let place: string | null = null
   const out = Object.assign(
     new PassThrough().on('data', (text) => (said += String(text))),
     { isTTY: true, columns: 200, rows: 40 },
@@ -33,10 +34,11 @@ test('the commands below the demo work as printed: the planner that you talk to 
     expect(talked.out).toContain('are written, tested and approved.')
     const { out: flows } = await cli(cwd, 'flows', ...printed('tail').slice(1))
     expect(flows).toContain('Build it again.')
-    rmSync(dirname(printed('chat').at(-1) ?? ''), { recursive: true, force: true })
+    place = dirname(printed('chat').at(-1) ?? '')
   } finally {
     over.abort()
     await ended
+    if (place !== null) rmSync(place, { recursive: true, force: true })
   }
 })
 

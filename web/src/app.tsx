@@ -1,7 +1,7 @@
 /** The frame of the page: navigation, connection and the current view. */
-import { useEffect, useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import { buildHref, useAddress, type Address } from './address.ts'
-import { after } from './browser-clock.ts'
+import { now } from './browser-clock.ts'
 import { Count } from './parts/badges.tsx'
 import { Boundary, lazyView } from './parts/lazy-view.tsx'
 import { useKeys } from './keys.ts'
@@ -34,27 +34,26 @@ const views = [
   { name: 'start', title: 'Start', key: 'h' },
 ] as const
 
-const wentMs = 3000
+const goesMs = 3000
 
 export function App() {
   const address = useAddress()
   const [helping, setHelping] = useState(false)
-  const [went, setWent] = useState(false)
+  /** A `g` pressed by mistake has no effect for long. */
+  const goesUntil = useRef(0)
   const live = useLiveTopic('connection')
   const open = (name: string): void => {
-    setWent(false)
+    goesUntil.current = 0
     location.hash = buildHref([name])
   }
-  useKeys({
+  useKeys(() => ({
     '?': () => setHelping(true),
     '/': () => document.querySelector<HTMLElement>('[data-search]')?.focus(),
-    g: () => {
-      setWent(true)
-      // A `g` pressed by mistake has no effect for long.
-      after(wentMs, () => setWent(false))
-    },
-    ...(went ? Object.fromEntries(views.map(({ key, name }) => [key, () => open(name)])) : {}),
-  })
+    g: () => void (goesUntil.current = now() + goesMs),
+    ...(now() < goesUntil.current
+      ? Object.fromEntries(views.map(({ key, name }) => [key, () => open(name)]))
+      : {}),
+  }))
   // All views are loaded early, so that none is missing when the server is away.
   const isRead = useLiveTopic('flows').loaded().log
   useEffect(() => {

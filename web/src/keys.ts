@@ -8,12 +8,18 @@ export const setLetters = (on: boolean): void => writeText(place, on ? 'on' : 'o
 
 export type Keys = Readonly<Record<string, (event: KeyboardEvent) => void>>
 
+/** A field of a dialog that has just been closed keeps the focus until the page is drawn again. */
 const isField = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&
-  (target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName))
+  (target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName)) &&
+  target.closest('dialog:not([open])') === null
 
-/** Runs the action of a key, unless a field has the focus or a dialog is open. Escape works in fields too. */
-export function useKeys(keys: Keys): void {
+/**
+ * Runs the action of a key, unless a field has the focus or a dialog is open. Escape works in fields too.
+ * What a key before it has changed counts where the keys are asked for when one is pressed: who types two at once is
+ * faster than the page is drawn.
+ */
+export function useKeys(keys: Keys | (() => Keys)): void {
   const latest = useRef(keys)
   useEffect(() => {
     latest.current = keys
@@ -31,7 +37,8 @@ export function useKeys(keys: Keys): void {
       const isLetter = event.key.length === 1
       if (isField(event.target) && (isLetter || event.key !== 'Escape')) return
       if (isLetter && !lettersOn()) return
-      const act = latest.current[event.key]
+      const known = typeof latest.current === 'function' ? latest.current() : latest.current
+      const act = known[event.key]
       if (act === undefined) return
       event.preventDefault()
       act(event)

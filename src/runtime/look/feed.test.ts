@@ -87,6 +87,16 @@ test('a store that was closed was read on by who caught up, and the fault was sh
   expect([seen.sizes.length - begun, seen.faults]).toEqual([0, []])
 })
 
+test('who comes after the end reads nothing, since the store may be closed', async () => {
+  const { feed, seen, close } = slowLog()
+  feed.stop()
+  close()
+  const leave = feed.subscribe(0, { sessions: null }, { events: () => undefined, delta: () => undefined })
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  leave()
+  expect([seen.sizes, seen.faults]).toEqual([[], []])
+})
+
 test('a log that cannot be read is reported by who catches up', async () => {
   const { feed, seen, close } = slowLog()
   feed.subscribe(0, { sessions: null }, { events: () => undefined, delta: () => undefined })

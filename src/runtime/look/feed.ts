@@ -60,6 +60,7 @@ export function createFeed(runtime: Runtime): Feed {
   const listeners: Listeners = { audience: createAudience(), apart: new Set(), given: 0 }
   const { audience, apart } = listeners
   const slices = createSlices(runtime)
+  let stopped = false
   const unsubscribe = runtime.store.onHint((hints) => {
     for (const hint of hints) if (hint.kind === 'appended') appended(runtime, slices, listeners, hint)
   })
@@ -74,6 +75,7 @@ export function createFeed(runtime: Runtime): Feed {
   const isAlone = (): boolean => audience.size() + apart.size === 0
   return {
     subscribe(after, { sessions }, sink) {
+      if (stopped) return () => undefined
       const listener: Listener = {
         cursor: after,
         sessions: sessions === null ? null : new Set(sessions),
@@ -94,8 +96,9 @@ export function createFeed(runtime: Runtime): Feed {
       }
     },
     stop() {
+      stopped = true
       unsubscribe()
-      // The store is closed next: who catches up reads no further.
+      // The store is closed next: who catches up reads no further, and who comes later reads nothing.
       for (const listener of apart) listener.ended = true
     },
   }
