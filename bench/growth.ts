@@ -29,11 +29,13 @@ const countMsMax = 600_000
 /** Lists, and what one opens from them; `{flow}`, `{call}` and `{session}` are the oldest of the newest page. */
 const lists = [
   '/api/sessions',
-  '/api/sessions?limit=100',
+  '/api/sessions?limit=200',
   '/api/flows',
+  '/api/flows?limit=200',
   '/api/flows?state=failed',
   '/api/flows?state=live',
   '/api/calls',
+  '/api/calls?limit=200',
   '/api/needs',
   '/api/waits',
   '/api/questions',
