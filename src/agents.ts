@@ -192,16 +192,12 @@ export function checkTools(agents: Agents, names: readonly string[]): void {
     .map((name) => agents.get(name))
     .filter((found) => found !== undefined)) {
     const servers = Object.keys(agent.mcpServers)
-    const wrong = agent.tools.find(
-      (tool) =>
-        !tool.endsWith('*') &&
-        !names.includes(tool) &&
-        !servers.some((server) => tool.startsWith(`${server}_`)),
+    const wrong = agent.tools.flatMap((tool, at) =>
+      tool.endsWith('*') || names.includes(tool) || servers.some((server) => tool.startsWith(`${server}_`))
+        ? []
+        : [`agents.${agent.name}.tools[${at}]: there is no tool "${tool}"; ${findNearest(tool, names)}.`],
     )
-    if (wrong !== undefined)
-      throw new OptionsError(
-        `agents.${agent.name}.tools: there is no tool "${wrong}"; ${findNearest(wrong, names)}`,
-      )
+    if (wrong.length > 0) throw new OptionsError(wrong.join('\n'))
   }
 }
 

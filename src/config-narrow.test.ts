@@ -108,3 +108,16 @@ test('a file that would run programs without a sandbox says so before it is agre
     writes: ['programs of agents: ~/bin'],
   })
 })
+
+test('a database and a program that notifies are shown before they are agreed to', async () => {
+  await writeFile(
+    join(cwd, 'tieline.toml'),
+    '[server]\nhost = "0.0.0.0"\n[store]\nengine = "postgres"\nurlEnv = "SOME_KEY"\n' +
+      '[notify]\ncommand = ["say", "{title}"]\n',
+  )
+  expect((await load()).untrusted?.reach).toMatchObject({
+    runs: ['say {title} (when something needs you)'],
+    sends: ['the server listens on 0.0.0.0:8283', 'the log: the database whose address is in SOME_KEY'],
+    keys: ['SOME_KEY'],
+  })
+})

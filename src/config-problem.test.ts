@@ -23,8 +23,12 @@ test.each([
     '[agents.a.mcpServers.f]\ncommand = "x"\narg = []',
     'agents.a.mcpServers.f.arg: unknown key; the nearest known one is "args".',
   ],
+  [
+    '[agents.a.mcpServers.f]\ncommand = "x"\nurl = "http://x"',
+    'agents.a.mcpServers.f.url: does not go together with command; leave one of them out.',
+  ],
   ['[limits]\ndephtMax = 1', 'limits.dephtMax: unknown key; the nearest known one is "depthMax".'],
-  ['[tracing]\nzzzzzzzzzz = 1', 'tracing.zzzzzzzzzz: unknown key; known are enable.'],
+  ['[tracing]\nzzzzzzzzzz = 1', 'tracing.zzzzzzzzzz: unknown key; the known ones are enable.'],
 ])('an unknown key is an error that names the nearest known one: %j', async (text, message) => {
   expect(await loadProblems(text)).toBe(`${join(cwd, 'tieline.toml')}: ${message}`)
 })
@@ -104,6 +108,10 @@ test.each([
   [
     '[agents.a]\nmayCall = ["b"]\n[agents.bb]',
     'agents.a.mayCall[0]: "b" was given, but the name of a configured agent is needed',
+  ],
+  [
+    '[agents.a]\nfallback = ["bb", "b"]\n[agents.bb]',
+    'agents.a.fallback[1]: "b" was given, but the name of a configured agent is needed',
   ],
   [
     '[subagent]\nagent = "coder"\n[agents.codr]',

@@ -5,7 +5,7 @@ import { allowsTool } from './model/authority.ts'
 import { findNearest } from './model/nearest.ts'
 import { valueAt } from './model/read-input.ts'
 import type { CountTokens } from './model/text.ts'
-import { describeRight, keysAt } from './model/validator-words.ts'
+import { describeRight, keySetsAt } from './model/validator-words.ts'
 
 const driversHere = ['model', 'scripted', 'host', drivenDriver]
 const driversPlanned = ['opencode', 'a2a']
@@ -76,8 +76,9 @@ function describeIssue(
 ): string[] {
   const path = [...prefix, ...issue.path]
   if (issue.code === 'unrecognized_keys') {
-    const known = keysAt(schema, issue.path)
-    return issue.keys.map((key) => `${keyPath([...path, key])}: unknown key; ${findNearest(key, known)}.`)
+    const given = valueAt(input, issue.path)
+    const known = keySetsAt(schema, issue.path)
+    return issue.keys.map((key) => `${keyPath([...path, key])}: ${describeKey(key, known, given)}`)
   }
   if (issue.code === 'invalid_union') {
     const branch = bestBranch(issue.errors)
@@ -99,6 +100,14 @@ function describeIssue(
       `${keyPath(path)}: this name is not right: ${issue.issues[0]?.message ?? issue.message} are needed.`,
     ]
   return [problem(path, valueAt(input, issue.path), describeTable(issue))]
+}
+
+/** A key that another branch of a union has is known, but not beside what was given. */
+function describeKey(key: string, known: readonly (readonly string[])[], given: unknown): string {
+  const right = known.find((keys) => keys.includes(key))
+  if (right === undefined) return `unknown key; ${findNearest(key, [...new Set(known.flat())])}.`
+  const beside = Object.keys(isTable(given) ? given : {}).filter((other) => !right.includes(other))
+  return `does not go together with ${beside.join(' and ')}; leave one of them out.`
 }
 
 /** The branch of a union that its author most likely meant: the one with the fewest wrong keys. */
@@ -169,7 +178,8 @@ export function findCrossProblems(config: Checked, others: readonly { name: stri
       problems.push(unknown(path, name, 'the name of a configured agent', names))
   }
   for (const agent of config.agents) {
-    agent.mayCall?.forEach((name, at) => needAgent(['agents', agent.name, 'mayCall', at], name))
+    for (const key of ['mayCall', 'fallback'] as const)
+      agent[key]?.forEach((name, at) => needAgent(['agents', agent.name, key, at], name))
     agent.ask.forEach((tool, at) => {
       if (!allowsTool(agent.tools, tool))
         problems.push(

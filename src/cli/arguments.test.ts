@@ -46,14 +46,17 @@ describe('a mistake says what would have been right', () => {
     [['demmo'], 'unknown command "demmo"; the nearest known one is "demo".'],
     [
       ['frobnicate'],
-      `unknown command "frobnicate"; known are ${commands.map((command) => command.name).join(', ')}.`,
+      `unknown command "frobnicate"; the known ones are ${commands.map((command) => command.name).join(', ')}.`,
     ],
     [['run', 'x', '--agnet', 'y'], 'unknown flag --agnet of run; the nearest known one is "--agent".'],
     [
       ['demo', '--constructor'],
-      'unknown flag --constructor of demo; known are --json, --quiet, --help, --version.',
+      'unknown flag --constructor of demo; the known ones are --json, --quiet, --help, --version.',
     ],
-    [['demo', '--agent', 'y'], 'unknown flag --agent of demo; known are --json, --quiet, --help, --version.'],
+    [
+      ['demo', '--agent', 'y'],
+      'unknown flag --agent of demo; the known ones are --json, --quiet, --help, --version.',
+    ],
     [['run', 'x', '--agent'], '--agent needs a value: --agent NAME.'],
     [['run', 'x', '--agent', '--json'], '--agent needs a value: --agent NAME.'],
     [['run', 'x', '--json=yes'], '--json takes no value.'],

@@ -13,7 +13,7 @@ test('the edit distance counts insertions, deletions and substitutions', () => {
 
 test('letters in another order are one slip, also in a short name', () => {
   expect(findNearest('rnu', ['call', 'run', 'up'])).toBe('the nearest known one is "run"')
-  expect(findNearest('xyz', ['call', 'run', 'up'])).toBe('known are call, run, up')
+  expect(findNearest('xyz', ['call', 'run', 'up'])).toBe('the known ones are call, run, up')
   expect(findNearest('May-Call', ['run', 'mayCall'])).toBe('the nearest known one is "mayCall"')
 })
 
@@ -23,13 +23,13 @@ test('the nearest known name is offered where it can be a slip, otherwise all th
   expect(findNearest('may_call', known)).toBe('the nearest known one is "mayCall"')
   expect(findNearest('May-Call', known)).toBe('the nearest known one is "mayCall"')
   expect(findNearest('MAY CALL', known)).toBe('the nearest known one is "mayCall"')
-  expect(findNearest('zzzzzz', known)).toBe('known are timeout, task, mayCall')
+  expect(findNearest('zzzzzz', known)).toBe('the known ones are timeout, task, mayCall')
   expect(findNearest('x', [])).toBe('there are none to choose from')
 })
 
 test('half of the longer name may be wrong, and no more', () => {
   expect(findNearest('abxx', ['abcd'])).toBe('the nearest known one is "abcd"')
-  expect(findNearest('axxx', ['abcd'])).toBe('known are abcd')
+  expect(findNearest('axxx', ['abcd'])).toBe('the known ones are abcd')
   expect(findNearest('ab', ['abcd'])).toBe('the nearest known one is "abcd"')
   expect(findNearest('abcd', ['ab'])).toBe('the nearest known one is "ab"')
 })

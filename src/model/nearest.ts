@@ -12,7 +12,7 @@ export function findNearest(given: string, known: readonly string[]): string {
   if (nearest === undefined) return 'there are none to choose from'
   if (nearest.far * 2 <= Math.max(given.length, nearest.name.length))
     return `the nearest known one is "${nearest.name}"`
-  return `known are ${known.join(', ')}`
+  return `the known ones are ${known.join(', ')}`
 }
 
 /** `may_call`, `may-call` and `MayCall` are the same slip for `mayCall`. */

@@ -25,5 +25,5 @@ test.each([
 ])('a price for %j is taken: %s', (name, taken) => {
   const parsed = OwnPrices.safeParse({ [name]: { input: 1, output: 1 } })
   expect(parsed.success).toBe(taken)
-  expect(JSON.stringify(parsed.error?.issues ?? []).includes('"provider/model"')).toBe(!taken)
+  expect(JSON.stringify(parsed.error?.issues ?? []).includes('between them')).toBe(!taken)
 })

@@ -11,5 +11,8 @@ export const OwnPrice = z.strictObject({
 })
 export type OwnPrice = z.infer<typeof OwnPrice>
 
-export const OwnPrices = z.record(z.string().regex(/^[^/\s]+\/\S+$/, 'provider/model'), OwnPrice)
+export const OwnPrices = z.record(
+  z.string().regex(/^[^/\s]+\/\S+$/, 'a provider and a model with "/" between them'),
+  OwnPrice,
+)
 export type OwnPrices = z.infer<typeof OwnPrices>

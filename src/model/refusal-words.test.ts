@@ -93,8 +93,13 @@ describe('a text that has another form', () => {
   test.each<[string, Refusal, string]>([
     [
       'a field that does not exist',
-      { code: 'bad_input', field: 'tsk', given: 'a field that does not exist', expected: 'known are task' },
-      'There is no field "tsk"; known are task. Correct it and try again.',
+      {
+        code: 'bad_input',
+        field: 'tsk',
+        given: 'a field that does not exist',
+        expected: 'the known ones are task',
+      },
+      'There is no field "tsk"; the known ones are task. Correct it and try again.',
     ],
     [
       'a field that is missing',

@@ -38,7 +38,8 @@ export const Refusal = z.discriminatedUnion('code', [
   refusal('call_cycle', { path: texts }),
   refusal('call_deadlock', { path: texts }),
   refusal('call_too_deep', { depth: number, depthMax: number, limit: text }),
-  refusal('call_ended', { why: text }),
+  /** `own` is false where what ended is not the turn of who asked. */
+  refusal('call_ended', { why: text, own: z.literal(false).exactOptional() }),
   refusal('task_repeated', { agent: text }),
   refusal('message_already_sent', { message: text }),
   refusal('message_changed', { message: text }),
@@ -169,7 +170,7 @@ const words: { [Code in RefusalCode]: (refusal: Extract<Refusal, { code: Code }>
     'Answer with what you have instead: when your own turn ends, the others can go on.',
   call_too_deep: (r) =>
     `This call would be ${r.depth} hops deep; ${r.limit} allows ${r.depthMax}. Do this part yourself.`,
-  call_ended: (r) => `Nobody waits for this any more: ${r.why}. Stop and finish.`,
+  call_ended: (r) => `Nobody waits for this any more: ${r.why}.${r.own === false ? '' : ' Stop and finish.'}`,
   task_repeated: (r) =>
     `This is the task you were given, word for word, handed on to ${r.agent}. ` +
     'Do it, or hand on a smaller part of it.',

@@ -65,17 +65,22 @@ const describeFormat = ({ format, pattern }: { format: string; pattern?: string 
     : `a text that is a valid ${format}`
 
 /** The keys that a schema knows at a path. */
-export function keysAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): string[] {
+export const keysAt = (schema: z.core.$ZodType, path: readonly PropertyKey[]): string[] => [
+  ...new Set(keySetsAt(schema, path).flat()),
+]
+
+/** The same, each branch of a union by itself. */
+export function keySetsAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): string[][] {
   const bare = unwrap(schema)
-  if (bare instanceof z.ZodUnion) return [...new Set(bare.options.flatMap((option) => keysAt(option, path)))]
+  if (bare instanceof z.ZodUnion) return bare.options.flatMap((option) => keySetsAt(option, path))
   const [first, ...rest] = path
-  if (first === undefined) return bare instanceof z.ZodObject ? Object.keys(bare.shape) : []
+  if (first === undefined) return bare instanceof z.ZodObject ? [Object.keys(bare.shape)] : []
   if (bare instanceof z.ZodObject) {
     const field: z.core.$ZodType | undefined = bare.shape[String(first)]
-    return field === undefined ? [] : keysAt(field, rest)
+    return field === undefined ? [] : keySetsAt(field, rest)
   }
-  if (bare instanceof z.ZodRecord) return keysAt(bare.valueType, rest)
-  if (bare instanceof z.ZodArray) return keysAt(bare.element, rest)
+  if (bare instanceof z.ZodRecord) return keySetsAt(bare.valueType, rest)
+  if (bare instanceof z.ZodArray) return keySetsAt(bare.element, rest)
   return []
 }
 

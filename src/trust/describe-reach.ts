@@ -13,6 +13,8 @@ export type Described = {
   >
   scripts: Readonly<Record<string, unknown>>
   server: { host: string; port: number; dataDir: string; sandbox: string }
+  store: { engine: string; urlEnv: string }
+  notify: { command?: readonly string[] | undefined }
   sandbox: { network: string; writable: readonly string[] }
   mail: { storage: string; directory: string }
 }
@@ -25,11 +27,15 @@ export const usualKeys = table<string>({
 })
 
 export function describeReach(config: Described, usual: Described): Reach {
-  const { agents, providers, server, mail } = config
+  const { agents, providers, server, mail, store, notify } = config
+  const hasDatabase = store.engine !== usual.store.engine
   const used = new Set(agents.flatMap(({ driver, model }) => (driver === 'model' ? findProvider(model) : [])))
   const builtIn = [...used].filter((name) => providers[name] === undefined && usualKeys[name] !== undefined)
   return {
-    runs: agents.flatMap((agent) => describeRuns(agent, config.scripts[agent.name], server.sandbox)),
+    runs: [
+      ...agents.flatMap((agent) => describeRuns(agent, config.scripts[agent.name], server.sandbox)),
+      ...(notify.command === undefined ? [] : [`${notify.command.join(' ')} (when something needs you)`]),
+    ],
     sends: [
       ...Object.entries(providers).map(
         ([name, { kind, baseURL }]) => `provider ${name}: ${baseURL ?? `the usual address of ${kind}`}`,
@@ -38,11 +44,13 @@ export function describeReach(config: Described, usual: Described): Reach {
       ...agents.flatMap(describeSends),
       ...(config.sandbox.network === 'any' ? ['programs of agents reach the local network'] : []),
       ...(server.host === usual.server.host ? [] : [`the server listens on ${server.host}:${server.port}`]),
+      ...(hasDatabase ? [`the log: the database whose address is in ${store.urlEnv}`] : []),
     ],
     keys: [
       ...new Set([
         ...Object.values(providers).flatMap(({ kind, apiKeyEnv }) => apiKeyEnv ?? usualKeys[kind] ?? []),
         ...builtIn.flatMap((name) => usualKeys[name] ?? []),
+        ...(hasDatabase ? [store.urlEnv] : []),
       ]),
     ],
     writes: [

@@ -132,7 +132,9 @@ function readSampling(env: Env, warn: (text: string) => void): Sampling {
   const found = known[name]
   if (found !== undefined) return found
   const names = Object.keys(known).filter((one) => one !== '')
-  warn(`telemetry: OTEL_TRACES_SAMPLER is "${name}"; known are ${names.join(', ')}. Everything is sampled.`)
+  warn(
+    `telemetry: OTEL_TRACES_SAMPLER is "${name}"; the known ones are ${names.join(', ')}. Everything is sampled.`,
+  )
   return { follow: true, ratio: 1 }
 }
 

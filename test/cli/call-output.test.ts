@@ -47,6 +47,13 @@ test('a call in the background prints its id at once, and its answer is found la
       },
       { timeout: 60_000, interval: 200 },
     )
+    expect((await cli(cwd, 'flow', 'last', '--output')).out).toBe('helper said hello 世界\n')
+    const { turns } = json<{ turns: { agent: string; output: string }[] }>(
+      await cli(cwd, 'flow', 'last', '--json'),
+    )
+    expect(turns).toEqual([expect.objectContaining({ agent: 'boss', output: 'helper said hello 世界' })])
+    expect((await cli(cwd, 'run', 'hi', '--agent', 'boss')).code).toBe(0)
+    expect((await cli(cwd, 'flow', 'last', '--output')).out).toBe('helper said hello 世界\n')
   } finally {
     expect((await cli(cwd, 'stop')).code).toBe(0)
   }

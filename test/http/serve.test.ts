@@ -6,9 +6,11 @@ import { openLine } from '../../src/open-line.ts'
 import { openServer } from '../../src/open-server.ts'
 import { mintSessionToken } from '../../src/server/identity.ts'
 
-test('a tool that nobody has is a typing error, and the nearest one is named', async () => {
-  await expect(openLine({ agents: { a: { tools: ['raed'], script: () => 'x' } } })).rejects.toThrow(
-    'agents.a.tools: there is no tool "raed"; the nearest known one is "read"',
+test('tools that nobody has are typing errors, each named with the nearest one', async () => {
+  const tools = ['raed', 'list', 'writ']
+  await expect(openLine({ agents: { a: { tools, script: () => 'x' } } })).rejects.toThrow(
+    'agents.a.tools[0]: there is no tool "raed"; the nearest known one is "read".\n' +
+      'agents.a.tools[2]: there is no tool "writ"; the nearest known one is "write".',
   )
 })
 

@@ -149,7 +149,7 @@ describe('scripted rules in a loop', () => {
 
   it.each([
     [[{ when: { task: 'x' } }], /at least one of say, tools, fail and hang/],
-    [[{ say: '{{tasks}}' }], /\{\{tasks\}\} is not known; known are \{\{agent\}\}/],
+    [[{ say: '{{tasks}}' }], /\{\{tasks\}\} is not known; the known ones are \{\{agent\}\}/],
     [[{ tools: [{ name: 'a', input: { deep: ['{{nothing}}'] } }] }], /is not known/],
     [[{ when: { task: { regex: '(' } }, say: 'x' }], /regular expression/],
     [[{ say: 'x', sya: 'y' }], /sya/],

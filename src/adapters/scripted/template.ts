@@ -16,7 +16,7 @@ export function templateProblem(text: string): string | null {
   for (const [hole, path = ''] of text.matchAll(holes)) {
     const root = path.trim().split('.')[0] ?? ''
     if (!isRoot(root))
-      return `${hole} is not known; known are ${roots.map((name) => `{{${name}}}`).join(', ')}`
+      return `${hole} is not known; the known ones are ${roots.map((name) => `{{${name}}}`).join(', ')}`
   }
   return null
 }

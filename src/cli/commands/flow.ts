@@ -38,7 +38,7 @@ export const flow: Command = {
           for (const one of found)
             if (isFailure(one.root.outcome)) await client.seeFlow(one.flow, { signal: input.signal })
         const built = buildTree(found, whole)
-        return { tree: built, shown: nameClients(built, found) }
+        return { tree: showCalled(built), shown: nameClients(built, found) }
       },
       async log(log) {
         const called = showCalled((await log.events(id)).reduce(foldEvent, emptyTree))

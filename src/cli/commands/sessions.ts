@@ -24,22 +24,37 @@ as made by a call.`,
   ],
   async run(input: CommandInput): Promise<number> {
     const limit = readLimit(input)
-    const { found, lines } = await readRecorded<{ found: object[]; lines: string[] }>(input, {
-      async server(client) {
-        const { sessions: found } = await client.sessions.list({ limit }, input)
-        const asking = new Set((await client.questions.list(input)).map(({ session }) => session))
-        return { found, lines: found.map((one) => renderSession(one, chooseIds(input), asking)) }
+    const { found, lines, none } = await readRecorded<{ found: object[]; lines: string[]; none: string }>(
+      input,
+      {
+        async server(client) {
+          const { sessions: found } = await client.sessions.list({ limit }, input)
+          const asking = new Set((await client.questions.list(input)).map(({ session }) => session))
+          return {
+            found,
+            lines: found.map((one) => renderSession(one, chooseIds(input), asking)),
+            none: noneOpen,
+          }
+        },
+        async log(log) {
+          const found = await log.sessions(limit)
+          return {
+            found,
+            lines: found.map((one) => renderRecorded(one, chooseIds(input))),
+            none: noneRecorded,
+          }
+        },
       },
-      async log(log) {
-        const found = await log.sessions(limit)
-        return { found, lines: found.map((one) => renderRecorded(one, chooseIds(input))) }
-      },
-    })
+    )
     const title = 'SESSION  AGENT  STATE  LAST ACTIVE  USED  TITLE OR DIRECTORY'
-    printResult(input, found, renderList(input, title, lines, 'There are no sessions in this log.'))
+    printResult(input, found, renderList(input, title, lines, none))
     return 0
   },
 }
+
+/** A server lists what one can go on with. */
+const noneOpen = 'No sessions are open. Those that calls made, and archived ones, are not listed.'
+const noneRecorded = 'There are no sessions in this log.'
 
 type Named = { id: string; title: string; cwd: string }
 

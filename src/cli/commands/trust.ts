@@ -115,7 +115,7 @@ function revoke(input: CommandInput, store: string, directory: string): number {
   const revoked = files.filter((file) => forgetTrusted(store, file))
   if (revoked.length === 0) throw new UsageError(`you have not agreed to anything in ${directory}.`)
   const text = revoked.map((file) => `${file} is not trusted any more.`).join('\n')
-  printResult(input, { revoked }, `${text}\nIt counts no more from the next call on.`, text)
+  printResult(input, { revoked }, `${text}\nIt no longer counts from the next call on.`, text)
   return 0
 }
 

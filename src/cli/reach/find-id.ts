@@ -22,5 +22,15 @@ export async function findId(client: TielineClient, given: string, signal?: Abor
       if (!isMissing(error)) throw error
     }
   }
-  return (await client.sessions.get(given, { signal })).id
+  try {
+    return (await client.sessions.get(given, { signal })).id
+  } catch (error) {
+    if (!(error instanceof TielineError) || !isMissing(error)) throw error
+    const message =
+      given === 'last'
+        ? 'Nothing has run yet, so there is no last one.'
+        : `No flow, call or session has "${given}" in its id. ` +
+          '"tieline flows", "tieline calls" and "tieline sessions" list them.'
+    throw new TielineError({ code: error.code, message }, error.status)
+  }
 }

@@ -85,7 +85,7 @@ describe('the tree of a flow from its record', () => {
   test('has every call below the one who made it, in the order in which they were made', () => {
     expect(lines([whole], 'flow_1').map((line) => line.slice(0, 22).trimEnd())).toEqual([
       '✓ planner  Build it.',
-      '│',
+      '│   Built.',
       '├─✓ coder   do coder',
       '│ │   read · coder don',
       '│ └─✓ reviewer  do rev',

@@ -22,6 +22,8 @@ function plantFlow(tree: Tree, { root, calls, tokensUsed, cost }: Flow): Tree {
     state: root.endedAt === null ? 'running' : 'ended',
     outcome: root.outcome,
     endedAt: root.endedAt,
+    // A client has what its call answered, and that is shown there.
+    output: root.agent === externalAgent.name ? '' : root.output,
     // Said by a call that is shown below, or by nothing else: a refused call has no record in the flow.
     errors: root.error === null || calls.length > 0 ? [] : [root.error],
   })

@@ -59,7 +59,11 @@ const deaf = ({ agent }: Running): Refusal => ({
   allowed: ['a message to its session', 'cancelling the call and opening another'],
 })
 
-const ended = (call: CallId): Refusal => ({ code: 'call_ended', why: `${call} has ended, or is just ending` })
+const ended = (call: CallId): Refusal => ({
+  code: 'call_ended',
+  why: `${call} has ended, or is just ending`,
+  own: false,
+})
 
 async function record(
   runtime: Runtime,

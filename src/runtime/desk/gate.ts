@@ -216,7 +216,9 @@ export function findTool(
   if (tool !== undefined && isOffered(parts, actor, tool)) return { tool, no: null }
   const why =
     tool?.disabled ??
-    (name === 'subagent' ? 'no agent is configured for it; set [subagent] agent' : 'it is not offered here')
+    (name === 'subagent'
+      ? 'no agent is configured for it; set [subagent] agent'
+      : 'only agents that Tieline runs have it')
   return { tool, no: { code: 'tool_disabled', tool: name, why } }
 }
 

@@ -132,10 +132,7 @@ async function whyNothing(store: LogReader, id: string): Promise<string> {
 async function whyUnknown(store: LogReader, given: string): Promise<string> {
   const prefix = (['call_', 'ses_', 'flow_'] as const).find((one) => given.startsWith(one))
   if (prefix === undefined && given !== 'last')
-    return (
-      `"${given}" is no id: those of calls begin with call_, of sessions with ses_, of flows with flow_. ` +
-      `${await suggestion(store, 'flow_')}`
-    )
+    return `no flow, call or session has "${given}" in its id. ${await suggestion(store, 'flow_')}`
   const kind = kinds[prefix ?? 'flow_']
   return `there is no ${kind} "${given}" in this log. ${await suggestion(store, prefix ?? 'flow_')}`
 }

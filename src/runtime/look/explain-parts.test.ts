@@ -63,6 +63,18 @@ test('R7: a turn whose budget is held by a call that has not stopped waits for t
   expect(await waits([caller(3), holder], [])).toEqual([])
 })
 
+test('a client waits for its call in the background, an agent goes on beside it', async () => {
+  const called = (caller: string): TurnRow =>
+    row('b', {
+      grant: { agent: 'b', path: [{ agent: caller }, { agent: 'b' }], tokensMax: null },
+      call: { id: 'call_b', callerTurn: 'a', caller: 'ses_a', pending: true, background: true },
+    })
+  expect(await waits([row('a'), called('external')], [])).toMatchObject([
+    { turn: 'a', by: 'call', forTurn: 'b' },
+  ])
+  expect(await waits([row('a'), called('a')], [])).toEqual([])
+})
+
 test('what is queued knows how many are before it, and whether a program is away', async () => {
   const queued = (id: string, openedSeq: number) => row(id, { state: 'queued', openedSeq })
   const rows = [queued('a', 1), queued('b', 2), queued('c', 3)]

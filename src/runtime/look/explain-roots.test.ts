@@ -141,7 +141,7 @@ test('a part of an id is enough, several are named, and last is the newest flow'
   await expect(explained(w, 'flow_nope')).rejects.toThrow(
     `there is no flow "flow_nope" in this log. The newest are`,
   )
-  await expect(explained(w, 'zzz')).rejects.toThrow('"zzz" is no id')
+  await expect(explained(w, 'zzz')).rejects.toThrow('no flow, call or session has "zzz" in its id')
 })
 
 test('what a client asked for was explained as "external", and by the names of tools', async () => {

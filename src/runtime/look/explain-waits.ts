@@ -1,4 +1,5 @@
 /** Who waits for whom or what: calls, waits, queues, people, programs that are away, held tokens. */
+import { externalAgent } from '../../model/agent.ts'
 import type { EventOf, StoredEvent } from '../../model/event.ts'
 import type { TurnRow } from '../../model/facts.ts'
 import { toTurnId, type SessionId, type TurnId } from '../../model/id.ts'
@@ -55,10 +56,13 @@ const waitOf = (row: TurnRow, by: Wait['by'], more: Partial<Wait>): Wait => ({
   ...more,
 })
 
-/** The caller of a pending call is blocked in it. */
+/** The caller of a pending call is blocked in it. A client's turn does nothing but wait, also in the background. */
+const isBlocking = ({ call, grant }: TurnRow): boolean =>
+  call?.pending === true && (!call.background || grant.path.at(-2)?.agent === externalAgent.name)
+
 function waitOfCaller(row: TurnRow, task: string, agents: ReadonlyMap<TurnId, string>): Wait[] {
   const { call } = row
-  if (call === null || !call.pending || call.background) return []
+  if (call === null || !isBlocking(row)) return []
   return [
     waitOf(row, 'call', {
       agent: agents.get(call.callerTurn) ?? row.grant.path.at(-2)?.agent ?? '',
@@ -103,7 +107,7 @@ async function waitsOfRunning(
   if (ports.isRun === null) return [waitOf(row, 'server', { since: lastAt(row, events) })]
   const waits = [...waitsForOthers(row, rows, events), ...waitsForPerson(row, events)]
   if (waits.length > 0 || row.stopping !== null) return waits
-  const isBlocked = rows.some(({ call }) => call?.callerTurn === row.id && call.pending && !call.background)
+  const isBlocked = rows.some((other) => other.call?.callerTurn === row.id && isBlocking(other))
   if (isBlocked) return []
   if (session !== null && session.kind !== 'external' && !ports.isRun(session))
     return [waitOf(row, 'program', { forSession: row.session, since: lastAt(row, events) })]

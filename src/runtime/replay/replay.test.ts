@@ -65,7 +65,7 @@ test('an agent that is not configured here is named, and its turns are not calle
   const result = await replayed(stranger, await flowOf(w), w.store)
   expect([result.equal, result.difference?.why]).toEqual([
     false,
-    'the agent "a" is not configured here, so its turns cannot be run again; known are b',
+    'the agent "a" is not configured here, so its turns cannot be run again; the known ones are b',
   ])
 })
 
@@ -87,8 +87,7 @@ test('an id that names nothing is answered with what would be right', async () =
     `there is no flow "flow_none" in this log. The newest are ${flow}.`,
   )
   await expect(replayed(w, 'night')).rejects.toThrow(
-    '"night" is no id: those of calls begin with call_, of sessions with ses_, of flows with flow_. ' +
-      `The newest are ${flow}.`,
+    `no flow, call or session has "night" in its id. The newest are ${flow}.`,
   )
   await expect(replayed(w, refused?.event.call ?? '')).rejects.toThrow(
     `was refused, so nothing ran for it. Ask for its caller instead: ${refused?.event.session}.`,

@@ -209,7 +209,7 @@ async function replayOne(
   })
   if (ports.agents.get(row.grant.agent) === undefined) {
     return differ(
-      `the agent "${row.grant.agent}" is not configured here, so its turns cannot be run again; known ` +
+      `the agent "${row.grant.agent}" is not configured here, so its turns cannot be run again; the known ones ` +
         `are ${ports.agents.names().join(', ') || 'none'}`,
       null,
       null,

@@ -219,7 +219,7 @@ async function answerOne(
       return facts.answer === answer && facts.by === by
         ? { question, answer }
         : { code: 'question_answered', question, answer: facts.answer, by: facts.by ?? '' }
-    if (!facts.live) return { code: 'call_ended', why: 'the turn that asked has ended' }
+    if (!facts.live) return { code: 'call_ended', why: 'the turn that asked has ended', own: false }
     tx.append({
       type: 'question.answered',
       session: facts.session,
