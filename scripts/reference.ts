@@ -5,6 +5,7 @@ type Schema = {
   description?: string
   properties?: Record<string, Schema>
   required?: string[]
+  items?: Schema
   enum?: unknown[]
   anyOf?: Schema[]
   default?: unknown
@@ -31,18 +32,44 @@ const cell = (text: string): string =>
     .replaceAll('<', '&lt;')
     .trim()
 
-const describeType = ({ type, enum: values, anyOf }: Schema): string =>
-  values !== undefined
-    ? values.map((value) => `\`${JSON.stringify(value)}\``).join(', ')
-    : anyOf !== undefined
-      ? [...new Set(anyOf.map(describeType))].join(' or ')
-      : [type ?? 'any'].flat().join(' or ')
+const describeType = ({ type, enum: values, anyOf, items }: Schema): string => {
+  if (values !== undefined) return values.map((value) => `\`${JSON.stringify(value)}\``).join(', ')
+  if (anyOf !== undefined) return [...new Set(anyOf.map(describeType))].join(' or ')
+  const name = [type ?? 'any'].flat().join(' or ')
+  const item = name === 'array' && items !== undefined ? describeType(items) : 'any'
+  return item === 'any' ? name : `${name} of ${item}`
+}
 
-function renderFields({ properties = {}, required = [] }: Schema): string[] {
-  const rows = Object.entries(properties).map(([name, field]) => {
-    const mark = required.includes(name) ? '' : '?'
-    return `| \`${name}\`${mark} | ${cell(describeType(field))} | ${cell(field.description ?? '')} |`
+function describeMeaning({ description = '', default: usual }: Schema): string {
+  const isObvious = usual === undefined || usual === null || usual === false || /default/i.test(description)
+  return [description, ...(isObvious ? [] : [`default ${JSON.stringify(usual)}`])]
+    .filter((text) => text !== '')
+    .join('; ')
+}
+
+/** So many levels of fields inside fields are listed. */
+const depthMax = 2
+
+/** The fields of an object, or of the items of an array of them, with what leads to them. */
+function listInner(name: string, field: Schema): { prefix: string; schema: Schema }[] {
+  const ofItems = field.items === undefined ? [] : listInner(`${name}[]`, field.items)
+  const here = field.properties === undefined ? [] : [{ prefix: `${name}.`, schema: field }]
+  return [...here, ...ofItems, ...(field.anyOf ?? []).flatMap((one) => listInner(name, one))]
+}
+
+const listFields = ({ properties = {}, required = [] }: Schema, prefix = '', depth = 1): string[] =>
+  Object.entries(properties).flatMap(([key, field]) => {
+    const name = `${prefix}${key}`
+    const mark = required.includes(key) ? '' : '?'
+    const inner = depth < depthMax ? listInner(name, field) : []
+    return [
+      `| \`${name}\`${mark} | ${cell(describeType(field))} | ${cell(describeMeaning(field))} |`,
+      ...inner.flatMap((at) => listFields(at.schema, at.prefix, depth + 1)),
+    ]
   })
+
+function renderFields(schema: Schema): string[] {
+  const rows = listFields(schema)
   return rows.length === 0 ? [] : ['| field | type | meaning |', '| --- | --- | --- |', ...rows, '']
 }
 
@@ -53,7 +80,10 @@ const toolsHead = [
   '',
   made,
   '',
-  'Every door offers these tools under the same names: agents that Tieline runs, MCP, and the OpenCode plugin.',
+  'Every door offers these tools under the same names: agents that Tieline runs, MCP, and the OpenCode plugin. ' +
+    'Clients have `subagent` only if `[subagent] agent` is set in the configuration. Agents that Tieline runs ' +
+    'itself have [tools for files and programs](#tools-for-files-and-programs) besides, and their `sub_agent` takes ' +
+    'the filters over a conversation too, which [HTTP](http.md#post-apicalls) lists as fields of `context`.',
   '',
   '| you want | use |',
   '| --- | --- |',
@@ -68,19 +98,28 @@ const toolsHead = [
   '',
 ]
 
-export const renderTools = (tools: readonly ToolSpec[]): string =>
-  [
-    ...toolsHead,
-    ...tools
-      .toSorted((a, b) => (a.name < b.name ? -1 : 1))
-      .flatMap(({ name, description, input }) => [
-        `## ${name}`,
-        '',
-        description.trim(),
-        '',
-        ...renderFields(input as Schema),
-      ]),
-  ].join('\n')
+const ownHead = [
+  '## Tools for files and programs',
+  '',
+  'Only agents that Tieline runs itself have these (the drivers `model` and `scripted`), if their `tools` name ' +
+    "them. They work in the session's directory. Other agents bring tools of their own.",
+  '',
+]
+
+const listTools = (tools: readonly ToolSpec[], level: string): string[] =>
+  tools
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    .flatMap(({ name, description, input }) => [
+      `${level} ${name}`,
+      '',
+      description.trim(),
+      '',
+      ...renderFields(input as Schema),
+    ])
+
+/** Those that every door offers, and those of Tieline's own agents. */
+export const renderTools = (atDoors: readonly ToolSpec[], own: readonly ToolSpec[]): string =>
+  [...toolsHead, ...listTools(atDoors, '##'), ...ownHead, ...listTools(own, '###')].join('\n')
 
 const methods = ['get', 'post', 'put', 'patch', 'delete']
 

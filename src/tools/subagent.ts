@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import { artifactKindsDefault, readFinalAnswer, type FinalAnswer } from '../model/final-answer.ts'
 import { countGently, type CountTokens } from '../model/text.ts'
-import { subagentIterationsDefault } from '../model/limits.ts'
+import { subagentIterationsDefault, subagentIterationsMax } from '../model/limits.ts'
 import { cutResult, toMs } from '../runtime/calls/sub-agent.ts'
 import type { CallResult, Tool } from '../runtime/kernel/ports.ts'
 import { Task } from './answer.ts'
@@ -15,7 +15,12 @@ const Input = z.strictObject({
   task: Task.describe('what it should do, complete in itself'),
   context: z.string().optional().describe('what it needs to know'),
   files: z.array(z.string().min(1)).max(200).optional().describe('paths that it should look at'),
-  max_iterations: z.number().int().min(1).optional().describe(`default ${subagentIterationsDefault}`),
+  max_iterations: z
+    .number()
+    .int()
+    .min(1)
+    .optional()
+    .describe(`default ${subagentIterationsDefault}, at most ${subagentIterationsMax}`),
   timeout_seconds: z.number().min(0).optional().describe('default 120'),
 })
 

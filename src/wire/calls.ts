@@ -19,7 +19,11 @@ export const NewCall = z.strictObject({
     .refine((text) => text.isWellFormed(), 'text without halves of surrogate pairs'),
   context: ContextFilter.partial()
     .optional()
-    .describe("what it should see of the caller's conversation; nothing by default"),
+    .describe(
+      'what it should see of the caller; nothing by default. All but `include_workspace` and `workspace_files` ' +
+        "choose from the caller's conversation. For a client's own session they must be left out: its " +
+        'conversation is kept by its own program',
+    ),
   input: AnyJson.optional(),
   max_context_tokens: z.number().int().min(0).optional(),
   allowed_tools: z
