@@ -1,4 +1,8 @@
-/** Every bound of the runtime (R11) in one place, with its default. Numbers above a maximum are clamped. */
+/**
+ * Every bound of the runtime (R11) in one place, with its default. What a call, a request or an agent's own limits
+ * ask for beyond a maximum is cut to it. A key of the configuration that is itself out of bounds is an error that
+ * names it.
+ */
 import { z } from 'zod'
 
 const count = (value: number) => z.number().int().min(0).default(value)
