@@ -34,7 +34,8 @@ import { stop } from './commands/stop.ts'
 import { tail } from './commands/tail.ts'
 import { trust } from './commands/trust.ts'
 
-import { down, up } from './commands/up.ts'
+import { down } from './commands/down.ts'
+import { up } from './commands/up.ts'
 
 export const commands: readonly Command[] = [
   demo,

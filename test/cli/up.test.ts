@@ -128,6 +128,27 @@ test('down keeps what the user has changed in between, and up --only touches onl
   expect(readFileSync(own, 'utf8')).toBe('\n[agents.mine]\nmodel = "a/b"\n')
 })
 
+test('down --only takes back what was written for those, and down the rest, as if it had been one', async () => {
+  const { home, run } = cleanHome()
+  put(join(home, '.claude.json'), '{"numStartups": 3}')
+  const before = snapshot(home)
+  expect((await run('up', '--yes')).code).toBe(0)
+  const own = join(home, '.config/tieline/tieline.toml')
+  const wrong = await run('down', '--only', 'clod')
+  expect([wrong.code, wrong.err]).toEqual([2, expect.stringContaining('one of claude, codex')])
+  const some = await run('down', '--only', 'claude')
+  expect([some.code, some.out]).toEqual([0, expect.stringContaining(`${own}: without claude.`)])
+  expect(readFileSync(join(home, '.claude.json'), 'utf8')).toBe('{"numStartups": 3}')
+  expect(existsSync(join(home, '.claude/settings.json'))).toBe(false)
+  expect(readFileSync(own, 'utf8')).not.toContain('claude')
+  expect(readFileSync(own, 'utf8')).toContain('[agents.codex]')
+  expect(readFileSync(join(home, '.codex/config.toml'), 'utf8')).toContain('tieline')
+  expect((await run('down', '--only', 'claude')).out).toBe('Nothing was written by "tieline up".\n')
+  expect((await run('down', '--only', 'opencode,codex')).code).toBe(0)
+  expect(snapshot(home)).toEqual(before)
+  expect([join(home, '.config'), join(home, '.local'), join(home, '.codex')].filter(existsSync)).toEqual([])
+})
+
 test('down finds our entries in files that their program has written anew since', async () => {
   const { home, run } = cleanHome()
   const files = [join(home, '.claude.json'), join(home, '.claude/settings.json')]

@@ -117,6 +117,7 @@ function planStarter({ cwd }: Surroundings): Planned {
   const existing = ['tieline.toml', 'tieline.json'].find((name) => existsSync(join(cwd, name)))
   return {
     what: 'Configuration',
+    of: null,
     file: join(cwd, existing ?? 'tieline.toml'),
     state: existing === undefined ? 'write' : 'there',
     before: null,

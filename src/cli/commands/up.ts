@@ -1,5 +1,5 @@
-/** `tieline up` and `tieline down`: the agents of this machine, connected with each other; and everything as before. */
-import { existsSync, readFileSync, realpathSync, rmSync } from 'node:fs'
+/** `tieline up`: the agents of this machine, connected with each other. */
+import { existsSync, realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { checkByStarting } from '../../adapters/acp/check.ts'
@@ -12,13 +12,7 @@ import { flagText, printJson, UsageError, type Command, type CommandInput } from
 import { refuseValue } from '../flags.ts'
 import { chooseProcess, type OwnFiles, type Surroundings } from '../setup/init-entries.ts'
 import { renderChanges, writeWhole, type Planned } from '../setup/init-plan.ts'
-import {
-  installAdapters,
-  listAdapters,
-  removeAdapter,
-  renderInstall,
-  type WantedAdapter,
-} from '../setup/up-adapters.ts'
+import { installAdapters, listAdapters, renderInstall, type WantedAdapter } from '../setup/up-adapters.ts'
 import {
   describeAgent,
   describeFound,
@@ -32,12 +26,11 @@ import {
   listMissing,
   readRecord,
   recordFile,
-  removeEmpty,
-  takeBack,
   type UpRecord,
+  type Written,
 } from '../setup/written.ts'
 
-const here = ({ env }: CommandInput): Surroundings => ({ cwd: process.cwd(), home: homedir(), env })
+export const here = ({ env }: CommandInput): Surroundings => ({ cwd: process.cwd(), home: homedir(), env })
 
 const ownFiles = (): OwnFiles => {
   const script = process.argv[1] ?? ''
@@ -150,20 +143,30 @@ async function writeAll(
   const keep = (changed: UpRecord): void => keepRecord(at, (record = changed))
   const forRecord = (): string[] =>
     record.written.length + record.adapters.length === 0 ? listMissing(recordFile(at)) : []
-  for (const { file, before, after, parts, mode } of toWrite) {
-    const folders = [...forRecord(), ...listMissing(file)]
-    keep({ ...record, written: [...record.written, { file, before, after, folders, parts }] })
-    await writeWhole(file, after, mode ?? null)
+  for (const plan of toWrite) {
+    keep({ ...record, written: [...record.written, ...listWritten(plan, forRecord())] })
+    await writeWhole(plan.file, plan.after, plan.mode ?? null)
   }
   if (adapters.length === 0) return []
-  for (const { package: name, directory } of adapters) {
+  for (const { of, package: name, directory } of adapters) {
     const folders = [...forRecord(), ...listMissing(join(directory, 'package.json'))]
-    keep({ ...record, adapters: [...record.adapters, { package: name, directory, folders }] })
+    keep({ ...record, adapters: [...record.adapters, { of, package: name, directory, folders }] })
   }
   const names = adapters.map((adapter) => adapter.package).join(' and ')
   if (flags['json'] !== true) (out.isTTY === true ? out : err).write(`Installing ${names} …\n`)
   const problem = await installAdapters(adapters, at)
   return problem === null ? [] : [`${names} could not be installed: ${problem}`]
+}
+
+/** One for each that a file is written for. */
+function listWritten({ of, file, before, after, parts, steps }: Planned, folders: string[]): Written[] {
+  const all = steps ?? [{ of: of ?? '', after, parts }]
+  return all.map((step, n) => ({
+    ...step,
+    file,
+    before: n === 0 ? before : (all[n - 1]?.after ?? null),
+    folders: n === 0 ? [...folders, ...listMissing(file)] : [],
+  }))
 }
 
 /** What to try, with an agent that answers. */
@@ -174,51 +177,7 @@ function nextStep(found: readonly FoundAgent[], missing: readonly (Unavailable |
     : `Try it: tieline call ${one.preset.name} "Review the last commit"`
 }
 
-export const down: Command = {
-  name: 'down',
-  words: [],
-  help: 'Takes back exactly what "tieline up" has written',
-  flags: {},
-  more: `
-A file that nobody has changed since is as it was before, to the byte. A file with edits of yours keeps them. What
-was changed inside our own entry is left alone, and named.`,
-  examples: ['tieline down'],
-  async run(input) {
-    const at = here(input)
-    let record = readRecord(at)
-    const lines: string[] = []
-    for (const one of record.adapters.toReversed()) {
-      const problem = await removeAdapter(one, at)
-      lines.push(problem ?? `${one.package}: removed.`)
-      if (problem !== null) continue
-      keepRecord(at, (record = { ...record, adapters: record.adapters.filter((other) => other !== one) }))
-      removeEmpty(one.folders)
-    }
-    for (const one of record.written.toReversed()) {
-      const now = existsSync(one.file) ? readFileSync(one.file, 'utf8') : null
-      const back = now === null ? null : takeBack(one, now)
-      if (back === undefined) {
-        lines.push(`${one.file}: our entry was changed and is left as it is; remove it yourself.`)
-        continue
-      }
-      if (back === null) rmSync(one.file, { force: true })
-      else if (back !== now) await writeWhole(one.file, back)
-      lines.push(`${one.file}: as it was${now === one.after ? '' : ', with your changes'}.`)
-      keepRecord(at, (record = { ...record, written: record.written.filter((other) => other !== one) }))
-      removeEmpty(one.folders)
-    }
-    const left = [
-      ...record.written.map(({ file }) => file),
-      ...record.adapters.map(({ directory }) => directory),
-    ]
-    if (input.flags['json'] === true) printJson(input.out, { left })
-    else
-      input.out.write(`${lines.length === 0 ? 'Nothing was written by "tieline up".' : lines.join('\n')}\n`)
-    return left.length === 0 ? 0 : 1
-  },
-}
-
-function readOnly({ flags }: CommandInput): string[] | null {
+export function readOnly({ flags }: CommandInput): string[] | null {
   const given = flagText(flags['only'])
   if (given === undefined) return null
   return given.split(',').map((name) => {

@@ -14,6 +14,8 @@ import { describeDoubled, findOpenCodeEntries, opencodePlugin } from './opencode
 
 export type Planned = {
   what: string
+  /** For whom; null where it is for several, one step for each. */
+  of: string | null
   file: string
   /**
    * `there`: it has this entry, or what does the same; `other`: it has another one of that name; `unclear`: not
@@ -24,6 +26,7 @@ export type Planned = {
   after: string
   /** What is added, for whoever takes it back. */
   parts: readonly Part[]
+  steps?: readonly { of: string; after: string; parts: readonly Part[] }[]
   /** Of a new file; the usual one unless given. */
   mode?: number
   /** The entry alone, for the user to paste. */
@@ -85,7 +88,9 @@ const machineNote =
   'writes an entry that works elsewhere too.'
 
 function planOne(client: McpClient, first: Target, before: string | null, note: string | null): Planned {
-  const plain = { what: client.title, file: first.file, before, after: before ?? '', parts: [], note }
+  const { title: what, id } = client
+  const of = id === opencodePlugin.id ? 'opencode' : id
+  const plain = { what, of, file: first.file, before, after: before ?? '', parts: [], note }
   try {
     const parsed = parseObject(first, before ?? '')
     const target = client.newer?.(first, parsed) ?? first

@@ -12,7 +12,7 @@ import type { Surroundings } from './init-entries.ts'
 
 const installMsMax = 300_000
 
-export type WantedAdapter = Adapter & { directory: string }
+export type WantedAdapter = Adapter & { of: string; directory: string }
 
 /** Those of found programs that are neither in the data directory nor on the PATH. */
 export const listAdapters = (
@@ -20,11 +20,11 @@ export const listAdapters = (
   at: Surroundings,
   dataDir: string,
 ): WantedAdapter[] =>
-  found.flatMap(({ preset: { adapter } }) => {
+  found.flatMap(({ preset: { adapter, name: of } }) => {
     const own = { env: at.env, home: at.home, dataDir, path: at.env['PATH'] ?? '' }
     return adapter === null || findAdapter(adapter, own) !== null
       ? []
-      : [{ ...adapter, directory: adapterDirectory(dataDir) }]
+      : [{ ...adapter, of, directory: adapterDirectory(dataDir) }]
   })
 
 /** Retries would keep a person waiting for minutes where there is no network. */

@@ -56,13 +56,13 @@ export const wakes: Readonly<Record<PresetName, string>> = {
 }
 
 export const planHooks = (hooks: ClientHooks, at: Surroundings, place: HookPlace): Planned[] => [
-  ...(hooks.scripts?.(place) ?? []).map(({ file, text }) => planScript(hooks.title, file, text)),
+  ...(hooks.scripts?.(place) ?? []).map(({ file, text }) => planScript(hooks, file, text)),
   planItems(hooks, at, place),
 ]
 
-function planScript(what: string, file: string, text: string): Planned {
+function planScript({ title: what, client: of }: ClientHooks, file: string, text: string): Planned {
   const before = existsSync(file) ? readFileSync(file, 'utf8') : null
-  const plain = { what, file, before, after: text, snippet: text, parts: [], note: null, mode: 0o700 }
+  const plain = { what, of, file, before, after: text, snippet: text, parts: [], note: null, mode: 0o700 }
   if (before === text) return { ...plain, state: 'there', why: 'is there already' }
   return { ...plain, state: 'write', why: before === null ? 'new file' : 'is written anew' }
 }
@@ -70,7 +70,8 @@ function planScript(what: string, file: string, text: string): Planned {
 function planItems(hooks: ClientHooks, at: Surroundings, place: HookPlace): Planned {
   const file = hooks.file(at)
   const before = existsSync(file) ? readFileSync(file, 'utf8') : null
-  const plain = { what: hooks.title, file, before, after: before ?? '', snippet: '', note: null, parts: [] }
+  const { title: what, client: of } = hooks
+  const plain = { what, of, file, before, after: before ?? '', snippet: '', note: null, parts: [] }
   const items = hooks.items(place)
   if (items === null)
     return { ...plain, state: 'unclear', why: 'needs a server with a fixed port: set server.port' }

@@ -71,7 +71,7 @@ function planAgents(found: readonly FoundAgent[], at: Surroundings): Planned {
   const name = configNames.find((one) => existsSync(join(directory, one))) ?? configNames[0]
   const file = join(directory, name)
   const before = existsSync(file) ? readFileSync(file, 'utf8') : null
-  const plain = { what: 'Agents', file, before, parts: [], note: null }
+  const plain = { what: 'Agents', of: null, file, before, parts: [], note: null }
   if (file.endsWith('.json')) {
     const why = 'is JSON, which is left alone: add the agents yourself'
     return { ...plain, after: before ?? '', snippet: renderAgents(found), state: 'unclear', why }
@@ -82,16 +82,15 @@ function planAgents(found: readonly FoundAgent[], at: Surroundings): Planned {
     const snippet = renderAgents(missing)
     if (missing.length === 0)
       return { ...plain, after: before ?? '', snippet, state: 'there', why: 'has these agents already' }
-    const gap = before === null || before === '' ? '' : before.endsWith('\n') ? '\n' : '\n\n'
-    const after = `${before ?? ''}${gap}${snippet}`
+    let after = before ?? ''
+    const steps = missing.map((one) => {
+      const { name } = one.preset
+      after += `${after === '' ? '' : after.endsWith('\n') ? '\n' : '\n\n'}${renderAgents([one])}`
+      return { of: name, after, parts: [{ path: ['agents', name], value: name, isItem: false }] }
+    })
     parseToml(after)
     const why = before === null ? 'new file' : 'agents are added'
-    const parts = missing.map(({ preset }) => ({
-      path: ['agents', preset.name],
-      value: preset.name,
-      isItem: false,
-    }))
-    return { ...plain, after, parts, snippet, state: 'write', why }
+    return { ...plain, after, steps, snippet, state: 'write', why }
   } catch (error) {
     const why = `is left alone: ${String(error).split('\n')[0] ?? ''}`
     return { ...plain, after: before ?? '', snippet: renderAgents(found), state: 'unclear', why }

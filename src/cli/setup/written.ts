@@ -12,9 +12,11 @@ import { parseJsonc } from './jsonc.ts'
 
 /**
  * `before` is null where there was no file; `folders` were made for it, the innermost last; `parts` is what was
- * added, so that it is found again in a file that its program has written anew.
+ * added, so that it is found again in a file that its program has written anew. A file that several share is written
+ * once for each.
  */
 export type Written = {
+  of: string
   file: string
   before: string | null
   after: string
@@ -25,7 +27,7 @@ export type Written = {
 /** `adapters`: packages that were installed for agents. */
 export type UpRecord = {
   written: readonly Written[]
-  adapters: readonly { package: string; directory: string; folders: readonly string[] }[]
+  adapters: readonly { of: string; package: string; directory: string; folders: readonly string[] }[]
 }
 
 /** Where the record is. */
@@ -100,6 +102,36 @@ function cutText({ before, after }: Written, now: string): string | undefined {
   const place = now.indexOf(added)
   if (added === '' || place === -1 || now.indexOf(added, place + 1) !== -1) return undefined
   return now.slice(0, place) + old.slice(head, old.length - tail) + now.slice(place + added.length)
+}
+
+/**
+ * The record without one that was taken back: who wrote to its file later has never seen it, and what it made a folder
+ * for may still need that.
+ */
+export function withoutWritten(record: UpRecord, one: Written): UpRecord {
+  const at = record.written.indexOf(one)
+  const back = (text: string | null): string | null => {
+    const without = text === null ? null : takeBack(one, text)
+    return without === undefined ? text : without
+  }
+  const written = record.written.flatMap((other, index) =>
+    index === at
+      ? []
+      : index < at || other.file !== one.file
+        ? [other]
+        : [{ ...other, before: back(other.before), after: back(other.after) ?? '' }],
+  )
+  return withFolders({ ...record, written }, one.folders)
+}
+
+export const withoutAdapter = (record: UpRecord, one: UpRecord['adapters'][number]): UpRecord =>
+  withFolders({ ...record, adapters: record.adapters.filter((other) => other !== one) }, one.folders)
+
+/** Whoever is taken back last looks after them. */
+function withFolders({ written, adapters }: UpRecord, folders: readonly string[]): UpRecord {
+  const give = <T extends { folders: readonly string[] }>([first, ...rest]: readonly T[]): T[] =>
+    first === undefined ? [] : [{ ...first, folders: [...new Set([...folders, ...first.folders])] }, ...rest]
+  return written.length > 0 ? { written: give(written), adapters } : { written, adapters: give(adapters) }
 }
 
 /** The folders that are empty now and were not there before. */
