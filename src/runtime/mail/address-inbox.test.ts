@@ -26,8 +26,12 @@ async function shared() {
     return row
   }
   const reader = (session: SessionId) => ({ session, running: null, address })
-  const accept = async (session: SessionId, which: AcceptAsk['which'] = { kind: 'oldest' }) => {
-    const ask = { session: await rowOf(session), which, replies: null, act: null }
+  const accept = async (
+    session: SessionId,
+    which: AcceptAsk['which'] = { kind: 'oldest' },
+    act: string | null = null,
+  ) => {
+    const ask = { session: await rowOf(session), which, replies: null, act }
     return acceptOwnMail(runtime, reader(session), ask)
   }
   const list = async (session: SessionId, limit = 10) => {
@@ -52,6 +56,15 @@ test('M2: what one client has taken is gone for the others, which are given the 
   expect(await accept(two)).toEqual({ message: 'm3' })
   expect(await accept(two)).toEqual({ message: null })
   expect(await accept(one)).toEqual({ message: 'm2' })
+})
+
+test('R9: a client that asks again with the same key is given what it had taken, from whichever inbox', async () => {
+  const { one, accept } = await shared()
+  for (const message of ['m1', 'm2', 'm3']) {
+    const key = message.repeat(20)
+    expect(await accept(one, { kind: 'oldest' }, key)).toEqual({ message })
+    expect(await accept(one, { kind: 'oldest' }, key)).toEqual({ message })
+  }
 })
 
 test('M2: a message that another takes at the same moment is passed over, unless it was named', async () => {

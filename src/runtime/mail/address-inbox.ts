@@ -67,9 +67,9 @@ export async function acceptOwnMail(
   if (shared === null) return acceptMail(runtime, reader, ask)
   for (let tries = 1; ; tries += 1) {
     const picked = await pickOwn(runtime, reader, ask)
-    const session = picked?.to === shared.id ? shared : ask.session
+    const [session, other] = picked?.to === shared.id ? [shared, ask.session] : [ask.session, shared]
     const which: Which = picked === null ? ask.which : { kind: 'named', name: picked.id }
-    const accepted = await acceptMail(runtime, reader, { ...ask, session, which })
+    const accepted = await acceptMail(runtime, reader, { ...ask, session, which, orOf: other.id })
     const wasTaken = isRefusal(accepted) && accepted.code === 'message_taken'
     if (!wasTaken || ask.which.kind === 'named' || tries === triesMax) return accepted
   }

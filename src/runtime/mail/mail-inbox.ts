@@ -87,6 +87,8 @@ export type AcceptAsk = {
   replies: boolean | null
   /** The act's own id. */
   act: string | null
+  /** The same act may have taken from this one before: who asks has two inboxes. */
+  orOf?: SessionId
 }
 /**
  * Takes one message, with one winner (M2). In the receiver's own turn it is handed over there; for a session
@@ -127,13 +129,13 @@ async function acceptIn(
   tx: Tx,
   runtime: Runtime,
   reader: Reader,
-  { session, which, replies, act }: AcceptAsk,
+  { session, which, replies, act, orOf }: AcceptAsk,
   own: Running | null,
   note: (turn: TurnId) => void,
 ): Promise<{ message: MessageId | null; start: OpenedTurn | null } | Refusal> {
   const before = act === null ? null : await tx.accepted(act)
   if (before !== null)
-    return before.to === session.id || (before.to !== null && before.to === reader.address)
+    return before.to === session.id || (before.to !== null && before.to === orOf)
       ? { message: before.id, start: null }
       : badInput('Idempotency-Key', act, 'a key that was not used for another inbox')
   const picked = await pick(tx, session.id, which, replies)
