@@ -43,6 +43,11 @@ export type Limits = z.infer<typeof Limits>
 
 export const limitsDefault: Limits = Limits.parse({})
 
+/**
+ * R11: live turns of one session that are looked at together. An agent's has one that runs and its queue; a client's
+ * has as many as it has calls in flight.
+ */
+export const sessionTurnsMax = 10_000
 /** R11: of an agent that a door makes, in UTF-16 units; the prompt in bytes. */
 export const agentTitleMax = 200
 export const agentDescriptionMax = 2000

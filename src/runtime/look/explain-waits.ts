@@ -3,14 +3,12 @@ import { externalAgent } from '../../model/agent.ts'
 import type { EventOf, StoredEvent } from '../../model/event.ts'
 import type { TurnRow } from '../../model/facts.ts'
 import { toTurnId, type SessionId, type TurnId } from '../../model/id.ts'
+import { sessionTurnsMax } from '../../model/limits.ts'
 import { preview } from '../../model/text.ts'
 import type { ExplainedWait } from '../../wire/explain.ts'
 import type { ExplainPorts, Live } from './explain-ports.ts'
 
 const taskPoints = 80
-/** R11: as many as a queue can have. */
-const queuedMax = 100
-
 type Wait = ExplainedWait
 
 export async function listWaits(
@@ -81,7 +79,7 @@ function waitOfCaller(row: TurnRow, task: string, agents: ReadonlyMap<TurnId, st
 /** Behind the turn before it; or for the program or the server that would run it. */
 async function waitInQueue(ports: ExplainPorts, { row, session }: Live, task: string): Promise<Wait[]> {
   const { running } = await ports.store.sessionFacts(row.session)
-  const waiting = await ports.store.turns({ session: row.session }, queuedMax)
+  const waiting = await ports.store.turns({ session: row.session }, sessionTurnsMax)
   const ahead = waiting.filter((other) => other.state !== 'ended' && other.openedSeq < row.openedSeq).length
   const absent =
     ports.isRun === null ? 'server' : session !== null && !ports.isRun(session) ? 'program' : null

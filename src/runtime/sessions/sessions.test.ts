@@ -1,6 +1,7 @@
 /** The life of sessions: what is made, cancelled, deleted, put away, adopted and renamed, and what is not. */
 import { tmpdir } from 'node:os'
 import { expect, test } from 'vitest'
+import { ask, client, use } from '../../../test/kits/mortal.ts'
 import { letter, resting, session, user } from '../../../test/kits/letters.ts'
 import { valueOf, world, type World } from '../../../test/kits/world.ts'
 import type { SessionId } from '../../model/id.ts'
@@ -148,4 +149,23 @@ test('R1: a session that was deleted meanwhile is not renamed', async () => {
   await w.exchange.archive(id)
   expect(await renameSession(w.node.runtime, id, 'newer')).toEqual({ code: 'session_unknown', session: id })
   expect((await w.events('session.renamed')).map(({ event }) => event.title)).toEqual(['new'])
+})
+
+/** More than a queue can hold: a client's session has a turn for each of its calls. */
+test('a cancel ends every call that a client has in flight, and one of them by its id', async () => {
+  const count = 130
+  const w = await world({
+    limits: { callsPerMinute: 1000, callsPerCallerMax: 1000 },
+    agents: { coder: { script: async (turn) => (await w.clock.sleep(20_000, turn.signal), 'done') } },
+  })
+  const calls = Array.from({ length: count }, async (_, n) =>
+    w.exchange.useTool(await client(w), 'sub_agent', ask, use({ id: `k${n}` })),
+  )
+  await w.pass(100)
+  const id = await w.exchange.clientSession('test', '/tmp')
+  const last = (await w.store.turns({ session: id }, 1000)).at(-1)?.id ?? null
+  expect(await w.until(w.exchange.cancel(id, false, '', last))).toEqual({ cancelled: 1 })
+  expect(await w.until(w.exchange.cancel(id, true, ''))).toEqual({ cancelled: count - 1 })
+  await w.until(Promise.all(calls))
+  expect(await w.store.turns({ session: id }, 1000)).toEqual([])
 })

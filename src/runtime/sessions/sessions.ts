@@ -10,6 +10,7 @@ import type { SessionFacts, SessionRow } from '../../model/facts.ts'
 import { cancelKey, type SessionId, type TurnId } from '../../model/id.ts'
 import { badInput, type Refusal } from '../../model/refusal.ts'
 import { refuseAgent } from '../kernel/refuse-agent.ts'
+import { sessionTurnsMax } from '../../model/limits.ts'
 import { openSession } from '../../model/send.ts'
 import { cancel } from '../turns/ending.ts'
 import type { Runtime } from './runtime.ts'
@@ -127,9 +128,12 @@ async function turnsToCancel(
   only: TurnId | null,
 ): Promise<TurnId[]> {
   await runtime.store.transact([`session:${session}`], async () => undefined)
-  const live = await runtime.store.turns({ session }, runtime.limits.queuedPerSessionMax + 1)
-  const meant = live.filter(({ id, state }) => (only === null ? state === 'running' || all : id === only))
-  return meant
+  if (only !== null) {
+    const row = await runtime.store.turn(only)
+    return row?.session === session && row.state !== 'ended' ? [only] : []
+  }
+  return (await runtime.store.turns({ session }, sessionTurnsMax))
+    .filter(({ state }) => state === 'running' || all)
     .toSorted((a, b) => Number(a.state === 'running') - Number(b.state === 'running'))
     .map(({ id }) => id)
 }

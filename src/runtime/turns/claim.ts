@@ -8,6 +8,7 @@ import { endTurn } from '../../model/end.ts'
 import type { EventOf } from '../../model/event.ts'
 import type { SessionFacts, SessionRow, TurnRow } from '../../model/facts.ts'
 import type { SessionId, TurnId } from '../../model/id.ts'
+import { sessionTurnsMax } from '../../model/limits.ts'
 import { diedTwice, diedTwiceError } from '../../model/runs.ts'
 import { starting, startingOne } from '../kernel/commit.ts'
 import { findAgent } from '../kernel/projects-port.ts'
@@ -195,14 +196,12 @@ async function endOrphan(runtime: Runtime, row: TurnRow, note: (turn: TurnId) =>
   })
 }
 
-const abandonedMax = 1000
-
 /**
  * Clients' turns of this node whose activation ended with a commit that nobody knows of. Those of other nodes
  * are found by their leases.
  */
 async function takeAbandoned(runtime: Runtime, session: SessionId): Promise<void> {
-  for (const { id, state, node } of await runtime.store.turns({ session }, abandonedMax)) {
+  for (const { id, state, node } of await runtime.store.turns({ session }, sessionTurnsMax)) {
     if (state === 'running' && node === runtime.node) await takeClientTurn(runtime, id)
   }
 }

@@ -17,7 +17,7 @@ import {
 import { type CallId, type SessionId, type TurnId } from '../../model/id.ts'
 import type { Event, Opening } from '../../model/event.ts'
 import { isRecord } from '../../model/json.ts'
-import { answerUnitsMax } from '../../model/limits.ts'
+import { answerUnitsMax, sessionTurnsMax } from '../../model/limits.ts'
 import { addSpent, nothingSpent, readSpent } from '../../model/money.ts'
 import type { SessionRow, TurnFacts, TurnRow } from '../../model/facts.ts'
 import { countGently, tailUnits } from '../../model/text.ts'
@@ -179,7 +179,7 @@ export async function cancel(
  * any other failure.
  */
 export async function failQueued(runtime: Runtime, session: SessionId, why: string): Promise<void> {
-  for (const row of await runtime.store.turns({ session }, runtime.limits.queuedPerSessionMax + 1)) {
+  for (const row of await runtime.store.turns({ session }, sessionTurnsMax)) {
     const opened = row.state === 'queued' ? (await runtime.store.event(row.openedSeq))?.event : undefined
     if (opened === undefined || !('grant' in opened)) continue
     const asked = await readAsked(runtime, opened)
