@@ -33,6 +33,39 @@ test('R4: a call in the background ends at its deadline, not at the next sweep',
   expect((ended?.event.endedAt ?? 0) - (opened?.event.deadline ?? 0)).toBeLessThan(50)
 })
 
+test('a call in the background that ended keeps nothing in memory until its deadline', async () => {
+  const w = await world({
+    agents: {
+      boss: {
+        script: async (turn) => {
+          await turn.tool('sub_agent', {
+            agent_name: 'quick',
+            task: 'x',
+            timeout_seconds: 200,
+            background: true,
+          })
+          await w.clock.sleep(6000, turn.signal)
+          return 'done'
+        },
+      },
+      quick: {},
+    },
+  })
+  const { runtime } = w.node
+  const after = runtime.alarm.after.bind(runtime.alarm)
+  const set = new Set<number>()
+  runtime.alarm.after = (ms, ring) => {
+    const clear = after(ms, ring)
+    set.add(ms)
+    return () => {
+      set.delete(ms)
+      clear()
+    }
+  }
+  await w.run('boss', 'go')
+  expect([(await w.events('call.ended')).length, [...set], runtime.callWaiters.size]).toEqual([1, [], 0])
+})
+
 test('R7: a fresh callee starts with the deadline of its call', async () => {
   const w = await world({
     agents: {

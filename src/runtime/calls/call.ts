@@ -6,7 +6,7 @@
 import { type OpenDecision } from '../../model/call.ts'
 import { endAtOnce } from '../../model/end.ts'
 import type { Event, EventOf } from '../../model/event.ts'
-import { toTurnId, type CallId, type SessionId } from '../../model/id.ts'
+import { toTurnId, type CallId, type Millis, type SessionId } from '../../model/id.ts'
 import type { Json } from '../../model/json.ts'
 import { type Refusal, isRefusal } from '../../model/refusal.ts'
 import { preview } from '../../model/text.ts'
@@ -139,14 +139,19 @@ async function wouldOpen(runtime: Runtime, caller: Running, plan: Plan): Promise
 /** R4: the deadline is kept here by the alarm, and by any node's sweep if this one dies. */
 async function goOn(runtime: Runtime, caller: Running, opened: Opened): Promise<CallResult | StartedCall> {
   keepTime(runtime, opened.call, opened.deadline)
-  if (opened.background) {
-    runtime.alarm.after(
-      msLeft(runtime, opened.call, opened.deadline),
-      () => void expireCall(runtime, opened.call, true).catch(runtime.report),
-    )
-    return { call: opened.call, outcome: null, notes: opened.notes ?? [] }
-  }
-  return awaitCall(runtime, caller, opened)
+  if (!opened.background) return awaitCall(runtime, caller, opened)
+  limitBackground(runtime, opened.call, opened.deadline)
+  return { call: opened.call, outcome: null, notes: opened.notes ?? [] }
+}
+
+/** Nobody waits for it here; its alarm still must not stay until a deadline that may be hours after its end. */
+function limitBackground(runtime: Runtime, call: CallId, deadline: Millis): void {
+  const { ending, forget } = callEnding(runtime, call)
+  const clearAlarm = runtime.alarm.after(msLeft(runtime, call, deadline), () => {
+    forget()
+    void expireCall(runtime, call, true).catch(runtime.report)
+  })
+  void ending.then(clearAlarm, clearAlarm)
 }
 
 export async function awaitCall(runtime: Runtime, caller: Running, opened: Opened): Promise<CallResult> {
