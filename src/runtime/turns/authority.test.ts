@@ -144,7 +144,7 @@ test('an agent at its depth limit is not shown the calling tools', async () => {
 
 test('maxDepth is documented as something else: it counts hops from the root turn, whoever makes them', async () => {
   const docs = await readFile(new URL('../../../docs/configuration.md', import.meta.url), 'utf8')
-  expect(docs).toMatch(/^maxDepth = 5 .*hops from the root turn$/m)
+  expect(docs).toMatch(/^maxDepth = 5 .*hops from the root turn; default: 5$/m)
   const chain = (maxDepth: number) =>
     world({
       agents: {
