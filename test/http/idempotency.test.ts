@@ -72,6 +72,41 @@ test('a session is opened once', async () => {
   expect((await get('/api/sessions')).body.sessions).toHaveLength(2)
 })
 
+test('a key that made something else is refused: another session, another fork', async () => {
+  const { post, open } = await serve()
+  const session = { cwd: '/tmp', agent: 'echo' }
+  const from = await open('echo')
+  const asks: [path: string, first: Record<string, unknown>, others: Record<string, unknown>[]][] = [
+    [
+      '/api/sessions',
+      session,
+      [
+        { ...session, title: 'Other' },
+        { ...session, cwd: '/' },
+        { ...session, parent: from },
+        { ...session, initialMessage: 'hello' },
+      ],
+    ],
+    [
+      '/api/sessions',
+      { ...session, initialMessage: 'hello' },
+      [{ ...session, title: 'Other', initialMessage: 'hello' }, session],
+    ],
+    ['/api/sessions', { ...session, agent: 'external' }, [{ ...session, agent: 'external', title: 'Other' }]],
+    [`/api/sessions/${from}/fork`, { back: 0 }, [{ back: 1 }]],
+  ]
+  for (const [index, [path, first, others]] of asks.entries()) {
+    const key = { 'idempotency-key': `k${index}` }
+    const made = await post(path, first, key)
+    expect([index, made.status]).toEqual([index, 201])
+    for (const other of others) {
+      const refused = await post(path, other, key)
+      expect([other, refused.status, refused.body.error?.field]).toEqual([other, 400, 'Idempotency-Key'])
+    }
+    expect((await post(path, first, key)).body).toEqual(made.body)
+  }
+})
+
 test('the answer of a call that has ended comes again, and one that runs is joined', async () => {
   const { post, get, gate } = await serve()
   const key = { 'idempotency-key': 'k', 'user-agent': 'tool/1' }

@@ -173,6 +173,21 @@ test('only the user asks here: a token of a session or a turn does not act as th
   }
 })
 
+test('a key that made an agent makes no other, and gives that one again', async () => {
+  const { url } = await start()
+  const headers = { 'content-type': 'application/json', 'idempotency-key': 'k' }
+  const agent = { name: 'helper', system: 'Help.', description: 'helps' }
+  const make = async (body: object): Promise<[number, unknown]> => {
+    const answer = await post(`${url}/v1/agents`, body, headers)
+    return [answer.status, await answer.json()]
+  }
+  const made = await make(agent)
+  expect(made[0]).toBe(200)
+  for (const other of [{ name: 'other' }, { system: 'Do not help.' }, { description: '' }, { tools: [] }])
+    expect(await make({ ...agent, ...other })).toMatchObject([400, { error: { field: 'Idempotency-Key' } }])
+  expect(await make(agent)).toEqual(made)
+})
+
 test('the door is described', async () => {
   const server = await start()
   const { paths } = (await (await fetch(`${server.url}/openapi.json`)).json()) as {

@@ -181,7 +181,7 @@ class Program {
     if (as != null) return this.#made(as)
     const above: SessionId | null = parent == null ? null : `ses_${hostedId(this.#name, parent)}`
     const { sessions } = this.#deps.desks.as({ act: hostedId(this.#name, id) })
-    const made = await sessions.create({ cwd, agent: this.#agent, title, parent: above })
+    const made = await sessions.bring({ cwd, agent: this.#agent, title, parent: above })
     return isRefusal(made) ? made : { id: made.sessionId }
   }
 

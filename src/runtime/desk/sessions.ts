@@ -47,6 +47,8 @@ export type SessionsAsk = {
 
 export type SessionDesk = {
   create(session: NewSession): Promise<Omit<CreatedSession, 'token'> | Refusal>
+  /** Of a program that names its sessions: the one of that name, made if it is not there yet. */
+  bring(session: NewSession): Promise<Omit<CreatedSession, 'token'> | Refusal>
   list(ask: SessionsAsk): Promise<Sessions | Refusal>
   get(id: string): Promise<Session | Refusal>
   /** Cancels what runs in it, and archives it with all its children. */
@@ -100,6 +102,10 @@ export function sessionDesk(parts: DeskParts, asker: Asker, gate: Gate): Session
     create: (session) =>
       andThen(resolveParent(session.parent ?? null), (parent) =>
         create(parts, asker, gate, session, parent.id),
+      ),
+    bring: (session) =>
+      andThen(resolveParent(session.parent ?? null), (parent) =>
+        create(parts, asker, gate, session, parent.id, true),
       ),
     list: ({ parent, limit = pageDefault, ...ask }) =>
       andThen(resolveParent(parent ?? null), (below) =>

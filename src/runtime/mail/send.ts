@@ -150,7 +150,7 @@ async function decide(
     (request.inbox === 'auto' && row !== null && row.kind !== 'persistent')
   const { waiting, pending } = facts.waiting === undefined && inbox ? await tx.mail(session) : facts
   if (fresh !== null && facts.target.session !== null)
-    return badInput('id', request.id, 'an id that no session has')
+    return badInput('Idempotency-Key', request.id, 'a key that was not used for another session')
   const grant = openMessage(
     {
       target: session,

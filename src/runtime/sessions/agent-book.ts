@@ -2,6 +2,8 @@
  * The agents that can be called: those of the configuration, and those that doors made, which stand in the
  * log.
  */
+import { canonical } from '../../model/json.ts'
+import { isSameButMarks } from '../../model/secret-mark.ts'
 import { isDriven, type Agent } from '../../model/agent.ts'
 import type { EventOf } from '../../model/event.ts'
 import type { AgentDefinition } from '../../model/event-parts.ts'
@@ -187,9 +189,28 @@ export async function createAgent(
   if (book.made(id) === undefined) await book.load(runtime.lists)
   const made = book.made(id)
   if (made === undefined) return agentUnknown(id, book.names())
-  return made.agent.title === ask.name
+  return (await isAsked(runtime, session, cwd, definition))
     ? showAgent(made.agent, 'api', made.at)
     : badInput('Idempotency-Key', ask.id, 'a key that was not used for another agent')
+}
+
+/** Whether the agent that has this main session was made of the same words. */
+async function isAsked(
+  { store }: Runtime,
+  session: SessionId,
+  cwd: string,
+  definition: AgentDefinition,
+): Promise<boolean> {
+  const { events } = await store.read(
+    0,
+    { sessions: [session], types: ['agent.created', 'session.created'] },
+    2,
+  )
+  return events.every(({ event }) =>
+    event.type === 'agent.created'
+      ? isSameButMarks(canonical(event.definition), canonical(definition))
+      : event.type === 'session.created' && event.cwd === cwd,
+  )
 }
 
 /**

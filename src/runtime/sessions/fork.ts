@@ -59,7 +59,9 @@ export async function forkSession(
   const {
     events: [forked],
   } = await runtime.store.read(0, { sessions: [session], types: ['session.forked'] }, 1)
-  return forked?.event.type === 'session.forked' && forked.event.from === ask.from
+  return forked?.event.type === 'session.forked' &&
+    forked.event.from === ask.from &&
+    (upTo === null ? forked.event.back === (ask.back ?? 0) : forked.event.entries === upTo)
     ? made
     : badInput('Idempotency-Key', ask.id, 'a key that was not used for another session')
 }
