@@ -1,7 +1,6 @@
 /** Looking at what was recorded, while agents run or when nothing does. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { readTransactions } from './store/log-row.ts'
 import { workerSchemas } from './adapters/schemas/schemas.ts'
 import { hostDriver } from './adapters/host/drive.ts'
 import { hostHub } from './adapters/host/hub.ts'
@@ -156,7 +155,7 @@ export async function exportFrom(
     await nextRound()
     from = clock.elapsed()
   }
-  return exportLog(store, readTransactions(store.db), { id, version, env: process.env, setup, pause })
+  return exportLog(store, store.transactions(), { id, version, env: process.env, setup, pause })
 }
 
 const toExported = (file: ExportFile): { header: ExportHeader; text: string } => ({

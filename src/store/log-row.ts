@@ -2,16 +2,21 @@
  * One row of the log, as the events that it holds: what was decided together stands together. A row that
  * cannot be read is never skipped silently: the watcher of the connection learns which one it is.
  */
-import type { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { DamagedRow } from '../model/damaged-row.ts'
 import type { Event, StoredEvent } from '../model/event.ts'
+import type { Millis } from '../model/id.ts'
 import { AppendFault } from '../runtime/kernel/store-port.ts'
 import { movedRows } from './archive/moved-rows.ts'
+import { unitsPerSlice } from './slices.ts'
 
 export type LogRow = { seq: number; at: number; events: string }
+/** A row with its events; `units` is how long it is, in UTF-16 units. */
+export type StoredTransaction = { at: Millis; events: StoredEvent[]; units: number }
 type OnDamage = (fault: DamagedRow) => void
 
 const shownMax = 60
+const rowsPerPage = 256
 
 /** Throws a DamagedRow. Only checks that it is a list of typed objects, because every read comes through here. */
 export function parseEvents({ seq, events }: LogRow, flow: string | null = null): Event[] {
@@ -129,12 +134,14 @@ export function findLastSeq(db: DatabaseSync): number {
   return Math.max(seq ?? 0, movedRows(db).last())
 }
 
+const throwDamage = (fault: DamagedRow): never => {
+  throw fault
+}
+
 /** All rows in order, those in segments among them. Throws a DamagedRow where a segment cannot be read. */
 export const listRows = (
   db: DatabaseSync,
-  onDamage: Parameters<ReturnType<typeof movedRows>['list']>[1] = (fault) => {
-    throw fault
-  },
+  onDamage: Parameters<ReturnType<typeof movedRows>['list']>[1] = throwDamage,
 ): Iterable<LogRow> => {
   const rows = db.prepare('select seq, at, events from log order by seq').iterate() as Iterable<unknown>
   const moved = movedRows(db)
@@ -172,10 +179,35 @@ export function* mergeRows(
 export const listMoved = (db: DatabaseSync, after: number): Iterable<LogRow> =>
   movedRows(db).list(after, (fault) => tellDamage(db, fault))
 
-/** The log as it was written, so that another store folds it to the same views. */
-export function* readTransactions(
-  db: DatabaseSync,
-): Generator<{ at: number; events: StoredEvent[]; units: number }> {
-  for (const row of listRows(db))
-    yield { at: row.at, events: numberEvents(row, parseEvents(row)), units: row.events.length }
+/** Rows after a number: some, or none where the log ends. */
+function readPage(db: DatabaseSync, page: StatementSync, after: number): LogRow[] {
+  const rows: LogRow[] = []
+  const moved = movedRows(db)
+  const ours = page.iterate(after, rowsPerPage) as Iterable<unknown> as Iterable<LogRow>
+  const theirs = moved.last() > after ? moved.list(after, throwDamage) : []
+  let units = 0
+  for (const row of mergeRows(ours, theirs, rowsPerPage)) {
+    rows.push(row)
+    units += row.events.length
+    if (units > unitsPerSlice) break
+  }
+  return rows
+}
+
+/**
+ * The log up to an event, as it was written, so that another store folds it to the same views. Others may run between
+ * two rows: a statement that were open meanwhile would show everybody on this connection the log as it was.
+ */
+export function* readTransactions(db: DatabaseSync, upTo: () => number): Generator<StoredTransaction> {
+  const page = db.prepare('select seq, at, events from log where seq > ? order by seq limit +?')
+  const last = upTo()
+  for (let after = 0; ;) {
+    const rows = readPage(db, page, after)
+    for (const row of rows) {
+      if (row.seq > last) return
+      yield { at: row.at, events: numberEvents(row, parseEvents(row)), units: row.events.length }
+      after = row.seq
+    }
+    if (rows.length === 0) return
+  }
 }

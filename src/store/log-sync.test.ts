@@ -78,6 +78,7 @@ test('R2: nobody is told of a commit before the disk has it, and nobody reads of
   expect(store.lastSeq()).toBe(1)
   expect(await store.event(2)).toBeNull()
   expect(await store.read(0, {}, 10)).toMatchObject({ next: 1, more: false })
+  expect([...store.transactions()].map(({ events }) => events.length)).toEqual([1])
   const reads = [
     store.session('ses_slow'),
     store.sessionFacts('ses_slow'),

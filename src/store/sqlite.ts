@@ -14,6 +14,7 @@ import { checkInBackground, nothingChecked } from './file-check.ts'
 import { prepareFacts } from './fact-statements.ts'
 import { sessionFacts, turnFacts, type Reading } from './facts.ts'
 import { prepareLists } from './lists.ts'
+import { readTransactions, type StoredTransaction } from './log-row.ts'
 import { openLogSync } from './log-sync.ts'
 import { prepareReads } from './reads.ts'
 import { openFiles, type OpenFiles } from './writer.ts'
@@ -33,6 +34,8 @@ export type OpenStore = Store & {
   readonly lists: Lists
   readonly db: DatabaseSync
   readonly commits: () => number
+  /** R2: the whole log as it is when the first row is read, without what is not durable. */
+  readonly transactions: () => Iterable<StoredTransaction>
   /** Moves what ended long ago to segments. Null where the log is not a file of this process alone. */
   readonly archive: ((ask: ArchiveAsk) => Promise<Archived>) | null
 }
@@ -55,13 +58,12 @@ export function sqliteStore({
   const { now } = given
   const options = { elapsed: now, cleaner: cleanAlready, onHealth: () => undefined, ...given }
   const queue = new CommitQueue(files, options)
-  const { file, isSuspect } = files
+  // R2: reads outside a transaction use a connection that sees only what was committed.
+  const { file, isSuspect, reader } = files
   const check =
     file === null || !isSuspect
       ? nothingChecked
       : checkInBackground(file.path, (fault) => void queue.outage.begin(fault))
-  // R2: reads outside a transaction use a connection that sees only what was committed.
-  const { reader } = files
   const committed = reader === files.db ? queue.writer.facts : prepareFacts(reader)
   const reading = (): Reading => ({ sql: committed, now: now(), held: null })
   const logged = prepareReads(reader)
@@ -91,6 +93,7 @@ export function sqliteStore({
       return queue.writer.db
     },
     commits: () => queue.commits,
+    transactions: () => readTransactions(reader, () => queue.durable),
     archive: files.file === null ? null : (ask) => archiveIn(queue, reader, ask),
     lastSeq: () => queue.durable,
     health: () => withProgress(queue.outage.health(), check.progress()),

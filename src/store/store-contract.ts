@@ -22,11 +22,13 @@ import {
 } from '../../test/kits/store.ts'
 import { belowContract } from './store-below-contract.ts'
 import { dueContract } from './store-due-contract.ts'
+import type { OpenStore } from './sqlite.ts'
+import { logContract } from './store-log-contract.ts'
 import { rowsContract } from './store-rows-contract.ts'
 import { factsContract } from './store-facts-contract.ts'
 
 export type Opened = {
-  store: Store
+  store: Store & Pick<OpenStore, 'transactions'>
   close: () => Promise<void>
   /** How many events another process would find now; null where there is nothing outside this process. */
   durable: (() => number) | null
@@ -49,6 +51,7 @@ export function storeContract(name: string, open: Open): void {
     keys(fresh)
     hints(fresh)
     rowsContract(fresh)
+    logContract(fresh)
     dueContract(fresh)
     factsContract(fresh)
     belowContract(fresh)

@@ -4,7 +4,6 @@ import { flowOf, replayed, setupOf } from '../../../test/kits/replay.ts'
 import { valueOf, world, type World } from '../../../test/kits/world.ts'
 import type { ScriptedFunction } from '../../adapters/scripted/run-function.ts'
 import { sqliteStore, type SqliteStore } from '../../store/sqlite.ts'
-import { readTransactions } from '../../store/log-row.ts'
 import { viewsEqual } from '../../store/rebuild.ts'
 import type { Event } from '../../model/event.ts'
 import { longestStall } from '../../../test/kits/linear.ts'
@@ -13,7 +12,7 @@ import { exportLog, exportText, importLog, readExport, type ExportHeader } from 
 
 async function exported(w: World, id: string | null, env: Record<string, string> = {}) {
   const request = { id, version: '1.2.3', env, setup: setupOf(w) }
-  const file = await exportLog(w.store, readTransactions(w.store.db), request)
+  const file = await exportLog(w.store, w.store.transactions(), request)
   return { header: file.header, text: exportText(file) }
 }
 
@@ -186,7 +185,7 @@ test('GET /api/export stalled everybody while it looked for secrets in texts of 
     stalls.push(
       await longestStall(async () => {
         const old = { at: 0, events: [{ seq: 1, at: 0, event: secret as Event }], units: text.length }
-        ;({ lines } = await exportLog(w.store, [old, ...readTransactions(w.store.db)], request))
+        ;({ lines } = await exportLog(w.store, [old, ...w.store.transactions()], request))
       }),
     )
   expect(lines.map((line) => [line.includes('[redacted]'), line.includes(key)])[0]).toEqual([true, false])

@@ -6,7 +6,6 @@ import type { ScriptedFunction } from '../../adapters/scripted/run-function.ts'
 import type { SessionId } from '../../model/id.ts'
 import { rebuild, viewsEqual } from '../../store/rebuild.ts'
 import { sqliteStore } from '../../store/sqlite.ts'
-import { readTransactions } from '../../store/log-row.ts'
 import { exportLog, exportText, importLog, readExport } from '../look/export-log.ts'
 
 async function night() {
@@ -59,7 +58,7 @@ test('R10: every turn with mail replays equal: accepting, taking, forking, expan
 
 test('a fork is exported with what it shares, and replays from the file', async () => {
   const { w, forked } = await night()
-  const file = await exportLog(w.store, readTransactions(w.store.db), {
+  const file = await exportLog(w.store, w.store.transactions(), {
     id: forked,
     version: '0',
     env: {},

@@ -11,6 +11,7 @@ import { selectEntriesGently } from '../entries.ts'
 import { prepareFacts } from '../fact-statements.ts'
 import { sessionFacts, turnFacts, type Reading } from '../facts.ts'
 import { prepareLists } from '../lists.ts'
+import { readTransactions } from '../log-row.ts'
 import { trackOutage } from '../outage.ts'
 import { prepareReads } from '../reads.ts'
 import { cleanAlready, type OpenStore } from '../sqlite.ts'
@@ -242,8 +243,7 @@ class Cluster {
 }
 
 function present(cluster: Cluster, replica: Replica): PostgresStore {
-  const { queue } = cluster
-  const { reader } = replica
+  const [{ queue }, { reader }] = [cluster, replica]
   const sql = prepareFacts(reader)
   const reads = prepareReads(reader)
   const reading = (): Reading => ({ sql, now: cluster.now(), held: null })
@@ -274,6 +274,7 @@ function present(cluster: Cluster, replica: Replica): PostgresStore {
     lists: prepareLists(reader),
     db: replica.writer.db,
     commits: () => queue.commits,
+    transactions: () => readTransactions(reader, () => replica.seq),
     // Every node has a copy of the whole log: there is no file that one of them could shorten for all.
     archive: null,
     reruns: () => queue.reruns,
