@@ -173,7 +173,7 @@ export const presentLog = (
   replay: async (id) => (await import('./runtime/replay/replay.ts')).replay((await ports()).replay, id),
   async explain(id) {
     const { explainStall } = await import('./runtime/look/explain.ts')
-    const explained = await explainStall({ store, now: clock.now(), mail: store.lists.mail, isRun }, id)
+    const explained = await explainStall({ store, now: clock.now(), lists: store.lists, isRun }, id)
     if (explained === null) throw new UnknownId(`nothing of "${id}" may be seen.`)
     return explained
   },

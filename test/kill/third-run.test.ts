@@ -50,7 +50,7 @@ test(
     const { events } = await store.read(0, { types: ['turn.ended'] }, 10)
     const session = events[0]?.event.session as `ses_${string}`
     expect(
-      (await explainStall({ store, now: Date.now(), mail: store.lists.mail, isRun: null }, session))?.text,
+      (await explainStall({ store, now: Date.now(), lists: store.lists, isRun: null }, session))?.text,
     ).toMatch(/failed.*crashed_twice/)
     const entries = await store.entries(session, { filter: {}, now: Date.now(), tokensMax: 1000 })
     expect(entries.entries.map(({ text }) => text)).toEqual([

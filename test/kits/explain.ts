@@ -12,10 +12,7 @@ export const never: ScriptedFunction = (turn) =>
   new Promise((_, reject) => turn.signal.addEventListener('abort', () => reject(turn.signal.reason)))
 
 export const explained = async (w: World, id: string, isRun: ExplainPorts['isRun'] = () => true) => {
-  const found = await explainStall(
-    { store: w.store, now: w.clock.now(), mail: w.store.lists.mail, isRun },
-    id,
-  )
+  const found = await explainStall({ store: w.store, now: w.clock.now(), lists: w.store.lists, isRun }, id)
   if (found === null) throw new Error('nothing may be seen')
   const hide = (text: string): string =>
     text.replaceAll(/(turn|call|ses|flow|question|msg)_[a-z0-9-]+/g, '$1_…')

@@ -121,7 +121,7 @@ export function logDesk(parts: DeskParts, feed: Feed, { who }: Asker, gate: Gate
       const ports = {
         store: runtime.store,
         now,
-        mail: runtime.lists.mail,
+        lists: runtime.lists,
         isRun,
         remark: readRemark(runtime),
       }

@@ -6,11 +6,15 @@ import assert from 'node:assert/strict'
 import type { Event, StoredEvent } from '../../model/event.ts'
 import type { TurnRow } from '../../model/facts.ts'
 import { isCallId, isSessionId, toTurnId, type FlowId, type SessionId, type TurnId } from '../../model/id.ts'
+import type { Lists } from './lists-port.ts'
 import type { EventFilter, Store } from './store-port.ts'
 export type LogReader = Pick<
   Store,
-  'read' | 'turn' | 'turns' | 'session' | 'event' | 'refused' | 'entriesByNumber' | 'lastSeq'
+  'read' | 'turn' | 'turns' | 'session' | 'event' | 'refused' | 'entriesByNumber'
 >
+/** Finds ids by a part of them, however long the log is. */
+export type IdLists = Pick<Lists, 'idsLike' | 'sessionsLike'>
+export type ScopeReader = LogReader & { readonly lists: IdLists }
 export type ScopeKind = 'call' | 'session' | 'flow'
 /** `turns` are in the order in which they were opened. */
 export type Scope = { id: string; kind: ScopeKind; turns: TurnRow[] }
@@ -28,21 +32,21 @@ const suggestionsMax = 5
 export const isFlowId = (text: string): text is FlowId => text.startsWith('flow_') && text.length > 5
 
 /** By a whole id, a part that only one has, or `last`: the newest flow. It must have run something. */
-export async function findScope(store: LogReader, given: string): Promise<Scope> {
-  const scope = await findNamed(store, given)
+export async function findScope(store: ScopeReader, given: string): Promise<Scope> {
+  const scope = await findNamed(store, store.lists, given)
   if (scope.turns.length === 0) throw new UnknownId(await whyNothing(store, scope.id))
   return scope
 }
 
 /** The same, also for a call that was refused and a session that has run nothing: those have no turns. */
-export async function findNamed(store: LogReader, given: string): Promise<Scope> {
+export async function findNamed(store: LogReader, lists: IdLists, given: string): Promise<Scope> {
   const exact = await readTurns(store, given)
   if (exact !== null && (exact.turns.length > 0 || (await isKnown(store, given)))) return exact
-  const ids = await findLike(store, given)
+  const ids = await findLike(store, lists, given)
   if (ids.length > 1)
     throw new UnknownId(`"${given}" is a part of several ids: ${listSome(ids)}. Name one of them.`)
   const found = ids[0] === undefined ? null : await readTurns(store, ids[0])
-  if (found === null) throw new UnknownId(await whyUnknown(store, given))
+  if (found === null) throw new UnknownId(await whyUnknown(lists, given))
   return found
 }
 
@@ -68,24 +72,29 @@ async function readTurns(store: LogReader, id: string): Promise<Scope | null> {
 const isKnown = async (store: LogReader, id: string): Promise<boolean> =>
   isCallId(id) ? (await store.refused(id)) !== null : isSessionId(id) && (await store.session(id)) !== null
 
-/** What a part of an id can mean; of a kind, if it begins like one. */
-async function findLike(store: LogReader, given: string): Promise<string[]> {
-  if (given === 'last') return (await newestIds(store, 'flow_')).slice(0, 1)
+/**
+ * What a part of an id can mean, the newest first. The session that a call made has the number of its call:
+ * everywhere a flow comes first, then a call.
+ */
+async function findLike(store: LogReader, lists: IdLists, given: string): Promise<string[]> {
+  if (given === 'last') return lists.idsLike('flow', '', 1)
   if (given === '') return []
-  const found = new Set<string>()
-  for (const { event } of await readAll(store, 0, { types: named })) {
-    for (const prefix of ['call_', 'ses_', 'flow_'] as const) {
-      const id = nameIn(event, prefix)
-      if (id?.includes(given)) found.add(id)
-    }
-    if (found.size > suggestionsMax) break
+  for (const kind of ['flow', 'call'] as const) {
+    const ids = await lists.idsLike(kind, given, suggestionsMax + 1)
+    if (ids.length > 0) return ids
   }
-  // The session that a call made has the number of its call. Everywhere a flow comes first, then a call.
-  for (const prefix of ['flow_', 'call_'] as const) {
-    const ofKind = [...found].filter((id) => id.startsWith(prefix))
-    if (ofKind.length > 0) return ofKind
+  const sessions = await lists.sessionsLike(given, suggestionsMax + 1)
+  return given.startsWith('ses_') ? [...sessions, ...(await findOwn(store, lists, given))] : sessions
+}
+
+/** Sessions that calls made for themselves are in no list. */
+async function findOwn(store: LogReader, lists: IdLists, given: string): Promise<SessionId[]> {
+  const found: SessionId[] = []
+  for (const call of await lists.idsLike('call', `call_${given.slice(4)}`, suggestionsMax + 1)) {
+    const id: SessionId = `ses_${call.slice(5)}`
+    if ((await store.session(id)) !== null) found.push(id)
   }
-  return [...found]
+  return found
 }
 
 async function turnsOfCall(store: LogReader, id: `call_${string}`): Promise<TurnRow[]> {
@@ -129,42 +138,19 @@ async function whyNothing(store: LogReader, id: string): Promise<string> {
     : `${id} was refused, so nothing ran for it. Ask for its caller instead: ${refused.event.session}.`
 }
 
-async function whyUnknown(store: LogReader, given: string): Promise<string> {
+async function whyUnknown(lists: IdLists, given: string): Promise<string> {
   const prefix = (['call_', 'ses_', 'flow_'] as const).find((one) => given.startsWith(one))
   if (prefix === undefined && given !== 'last')
-    return `no flow, call or session has "${given}" in its id. ${await suggestion(store, 'flow_')}`
+    return `no flow, call or session has "${given}" in its id. ${await suggestion(lists, 'flow')}`
   const kind = kinds[prefix ?? 'flow_']
-  return `there is no ${kind} "${given}" in this log. ${await suggestion(store, prefix ?? 'flow_')}`
+  return `there is no ${kind} "${given}" in this log. ${await suggestion(lists, kind)}`
 }
 
-const named = ['call.opened', 'call.refused', 'message.sent', 'session.created'] as const
-
-function nameIn(event: Event, prefix: keyof typeof kinds): string | null {
-  if (prefix === 'ses_') return event.session
-  if (prefix === 'flow_') return event.type === 'message.sent' && event.turn !== null ? event.flow : null
-  return event.type === 'call.opened' || event.type === 'call.refused' ? event.call : null
-}
-
-/** How many events are looked at before those that are older. */
-const backwards = 2000
-
-/** The newest ids of a kind, the newest first. */
-async function newestIds(store: LogReader, prefix: keyof typeof kinds): Promise<string[]> {
-  for (let span = backwards, end = store.lastSeq(); ; span *= 8) {
-    const ids = new Set<string>()
-    for (const { event } of await readAll(store, Math.max(0, end - span), { types: named })) {
-      const id = nameIn(event, prefix)
-      if (id !== null) {
-        ids.delete(id)
-        ids.add(id)
-      }
-    }
-    if (ids.size >= suggestionsMax || span >= end) return [...ids].toReversed().slice(0, suggestionsMax)
-  }
-}
-
-async function suggestion(store: LogReader, prefix: keyof typeof kinds): Promise<string> {
-  const ids = await newestIds(store, prefix)
+async function suggestion(lists: IdLists, kind: ScopeKind): Promise<string> {
+  const ids =
+    kind === 'session'
+      ? await lists.sessionsLike('', suggestionsMax)
+      : await lists.idsLike(kind, '', suggestionsMax)
   return ids.length === 0 ? 'It has none.' : `The newest are ${ids.join(', ')}.`
 }
 

@@ -11,7 +11,7 @@ const inboxMax = 20
 
 /** What its turns wrote and nobody took; of a session also what waits in its own inbox. */
 export async function listMail(
-  { store, mail, sees }: ExplainPorts,
+  { store, lists: { mail }, sees }: ExplainPorts,
   { id, kind }: Scope,
   events: readonly StoredEvent[],
 ): Promise<ExplainedMessage[]> {

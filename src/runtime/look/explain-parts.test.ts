@@ -129,7 +129,7 @@ test('nothing is said of sessions that the asker may not see, also where the cha
   if (!('flow' in sent)) throw new Error('refused')
   const hidden = (await w.events('session.created')).find(({ event }) => event.agent === 'secret')?.event
     .session
-  const ports = { store: w.store, now: w.clock.now(), mail: w.store.lists.mail, isRun: () => true }
+  const ports = { store: w.store, now: w.clock.now(), lists: w.store.lists, isRun: () => true }
   const all = await explainStall(ports, sent.flow)
   expect(all?.text).toContain('secret')
   const some = await explainStall({ ...ports, sees: async (id: SessionId) => id !== hidden }, sent.flow)

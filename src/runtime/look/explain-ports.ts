@@ -2,7 +2,7 @@
 import type { MessageFacts, SessionRow, TurnRow } from '../../model/facts.ts'
 import type { MessageId, Millis, SessionId, TurnId } from '../../model/id.ts'
 import type { Explanation } from '../../wire/explain.ts'
-import type { LogReader } from '../kernel/scope.ts'
+import type { IdLists, LogReader } from '../kernel/scope.ts'
 import type { Store } from '../kernel/store-port.ts'
 
 export type ExplainStore = LogReader & Pick<Store, 'sessionFacts'>
@@ -12,12 +12,14 @@ export type ExplainPorts = {
   now: Millis
   /** Whether what runs a session's turns is there; null where no server runs on this log. */
   isRun: ((session: SessionRow) => boolean) | null
-  mail: {
-    message(id: MessageId): Promise<MessageFacts | null>
-    inbox(
-      session: SessionId,
-      ask: { replies: null; newest: boolean; limit: number },
-    ): Promise<{ messages: MessageFacts[] }>
+  lists: IdLists & {
+    mail: {
+      message(id: MessageId): Promise<MessageFacts | null>
+      inbox(
+        session: SessionId,
+        ask: { replies: null; newest: boolean; limit: number },
+      ): Promise<{ messages: MessageFacts[] }>
+    }
   }
   /** What stands in the way of a turn that runs here; empty where nothing does. */
   remark?: (turn: TurnId) => string

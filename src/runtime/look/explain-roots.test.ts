@@ -137,7 +137,7 @@ test('a part of an id is enough, several are named, and last is the newest flow'
   const [first, second] = sent.map(({ event }) => event.flow)
   expect((await explained(w, 'last')).id).toBe(second)
   expect((await explained(w, (first ?? '').slice(2))).id).toBe(first)
-  await expect(explained(w, 'flow_')).rejects.toThrow(`"flow_" is a part of several ids: ${first}, ${second}`)
+  await expect(explained(w, 'flow_')).rejects.toThrow(`"flow_" is a part of several ids: ${second}, ${first}`)
   await expect(explained(w, 'flow_nope')).rejects.toThrow(
     `there is no flow "flow_nope" in this log. The newest are`,
   )

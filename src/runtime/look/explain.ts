@@ -22,8 +22,8 @@ const hopsMax = 64
 
 /** Throws an UnknownId where there is nothing of that name; null where the asker may see nothing of it. */
 export async function explainStall(ports: ExplainPorts, given: string): Promise<Explanation | null> {
-  const { store, now } = ports
-  const found = await findNamed(store, given)
+  const { store, lists, now } = ports
+  const found = await findNamed(store, lists, given)
   const narrowed = await narrow(ports, found)
   if (narrowed === null) return null
   const { rows: turns, clients } = await nameClients(store, narrowed.turns)

@@ -14,7 +14,7 @@ import { canonical, type Json } from '../../model/json.ts'
 import { opensTurn } from '../../model/opening.ts'
 import type { Store } from '../kernel/store-port.ts'
 import { createRedactor } from '../kernel/redact.ts'
-import { readAll, findScope, type LogReader, type Scope } from '../kernel/scope.ts'
+import { readAll, findScope, type LogReader, type Scope, type ScopeReader } from '../kernel/scope.ts'
 import { isRefusal } from '../../model/refusal.ts'
 import { describeSetup, ReplaySetup, type SetupParts } from './replay-setup.ts'
 
@@ -62,7 +62,7 @@ export const exportText = ({ header, lines }: ExportFile): string =>
   `${[JSON.stringify(header), ...lines].join('\n')}\n`
 
 export async function exportLog(
-  store: LogReader,
+  store: ScopeReader,
   transactions: Iterable<Transaction>,
   request: ExportRequest,
 ): Promise<ExportFile> {

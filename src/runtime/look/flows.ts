@@ -113,7 +113,7 @@ async function readState(
   const ports = {
     store: runtime.store,
     now: runtime.clock.now(),
-    mail: runtime.lists.mail,
+    lists: runtime.lists,
     isRun: isThere,
     remark: readRemark(runtime),
   }

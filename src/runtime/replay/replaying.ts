@@ -19,10 +19,10 @@ import { isOlderWording, type RecordedCall } from '../kernel/recorded.ts'
 import type { Gate } from './replay-gate.ts'
 import { historyThen, openFactsThen, restingSession } from './replay-facts.ts'
 import type { Running } from '../kernel/running.ts'
-import type { LogReader } from '../kernel/scope.ts'
+import type { LogReader, ScopeReader } from '../kernel/scope.ts'
 
 export type ReplayPorts = {
-  store: LogReader
+  store: ScopeReader
   agents: Agents
   /** Without it every directory is the same. */
   projects?: Projects
