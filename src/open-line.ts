@@ -187,7 +187,7 @@ async function start(base: Base): Promise<OpenLine> {
     providers: settings.usable(),
     doorTools: toolbox.standard.filter((tool) => doorTools.includes(tool.name)),
     cwd,
-    exportLog: (id) => exportFrom(store, clock, ports, id),
+    exportLog: (id, bytesMax) => exportFrom(store, clock, ports, id, bytesMax),
   })
   wakeHosts(base, runtime)
   void archiveForever(runtime, store, storeSettings(config, options.loaded)?.segmentAfterDays ?? 0, warn)

@@ -1,4 +1,5 @@
 /** Looking at what was recorded, while agents run or when nothing does. */
+import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { workerSchemas } from './adapters/schemas/schemas.ts'
@@ -10,6 +11,7 @@ import type { Config, LoadedConfig } from './config.ts'
 import type { RecordedLog, TielineOptions } from './line.ts'
 import { listTools, readConfig, type ConfigOptions } from './line-parts.ts'
 import { Limits } from './model/limits.ts'
+import { isRefusal, type Refusal } from './model/refusal.ts'
 import type { CountTokens } from './model/text.ts'
 import { openStore } from './open-store.ts'
 import { openProjects } from './projects/projects.ts'
@@ -147,7 +149,8 @@ export async function exportFrom(
   clock: Clock,
   ports: () => Promise<LogPorts>,
   id: string | null,
-): Promise<ExportFile> {
+  bytesMax = Infinity,
+): Promise<ExportFile | Refusal> {
   const [{ setup }, { nextRound }] = [await ports(), await import('./runtime/kernel/next-round.ts')]
   let from = clock.elapsed()
   const pause = async (): Promise<void> => {
@@ -155,13 +158,8 @@ export async function exportFrom(
     await nextRound()
     from = clock.elapsed()
   }
-  return exportLog(store, store.transactions(), { id, version, env: process.env, setup, pause })
+  return exportLog(store, store.transactions(), { id, version, env: process.env, setup, bytesMax, pause })
 }
-
-const toExported = (file: ExportFile): { header: ExportHeader; text: string } => ({
-  header: file.header,
-  text: exportText(file),
-})
 
 /** Most programs never look back, so what it takes is loaded at first use. */
 export const presentLog = (
@@ -177,7 +175,11 @@ export const presentLog = (
     if (explained === null) throw new UnknownId(`nothing of "${id}" may be seen.`)
     return explained
   },
-  export: async (id) => toExported(await exportFrom(store, clock, ports, id)),
+  async export(id) {
+    const file = await exportFrom(store, clock, ports, id)
+    assert(!isRefusal(file), 'nothing limits it')
+    return { header: file.header, text: exportText(file) }
+  },
   events: async (id) => readScope(store, (await findScope(store, id)).turns),
   async calls(limit) {
     const [{ listCalls }, agents] = [await import('./runtime/look/listing.ts'), await store.lists.agentRows()]

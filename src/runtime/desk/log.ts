@@ -132,13 +132,7 @@ export function logDesk(parts: DeskParts, feed: Feed, { who }: Asker, gate: Gate
       return explained ?? refuseAsker(who, `see ${id}`)
     },
     async export(id) {
-      const refusal = onlyUser(who, 'export the log')
-      if (refusal !== null) return refusal
-      const exported = await parts.exportLog(id)
-      const bytes = exported.lines.reduce((sum, line) => sum + line.length + 1, 0)
-      return bytes > exportBytesMax
-        ? { code: 'too_large', field: 'the export', bytes, bytesMax: exportBytesMax }
-        : exported
+      return onlyUser(who, 'export the log') ?? (await parts.exportLog(id, exportBytesMax))
     },
     async waits() {
       const refusal = onlyUser(who, 'see who waits for whom')

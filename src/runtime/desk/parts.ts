@@ -1,6 +1,7 @@
 /** What the desk is built from. */
 import { inProject } from '../kernel/projects-port.ts'
 import type { AgentBook } from '../sessions/agent-book.ts'
+import type { Refusal } from '../../model/refusal.ts'
 import type { Runtime } from '../sessions/runtime.ts'
 import type { Tool } from '../kernel/ports.ts'
 import type { ExportFile } from '../look/export-log.ts'
@@ -17,7 +18,7 @@ export type DeskParts = {
   /** Tools that clients outside may use. */
   doorTools: readonly Tool[]
   /** A recorded run as a file: of an id, or everything. */
-  exportLog(id: string | null): Promise<ExportFile>
+  exportLog(id: string | null, bytesMax: number): Promise<ExportFile | Refusal>
   /** Where sessions work that name no directory. */
   cwd: string
 }

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { flowOf, replayed, setupOf } from '../../../test/kits/replay.ts'
@@ -6,6 +7,7 @@ import type { ScriptedFunction } from '../../adapters/scripted/run-function.ts'
 import { sqliteStore, type SqliteStore } from '../../store/sqlite.ts'
 import { viewsEqual } from '../../store/rebuild.ts'
 import type { Event } from '../../model/event.ts'
+import { isRefusal } from '../../model/refusal.ts'
 import { longestStall } from '../../../test/kits/linear.ts'
 import { nextRound } from '../kernel/next-round.ts'
 import { exportLog, exportText, importLog, readExport, type ExportHeader } from './export-log.ts'
@@ -13,6 +15,7 @@ import { exportLog, exportText, importLog, readExport, type ExportHeader } from 
 async function exported(w: World, id: string | null, env: Record<string, string> = {}) {
   const request = { id, version: '1.2.3', env, setup: setupOf(w) }
   const file = await exportLog(w.store, w.store.transactions(), request)
+  assert(!isRefusal(file))
   return { header: file.header, text: exportText(file) }
 }
 
@@ -185,10 +188,31 @@ test('GET /api/export stalled everybody while it looked for secrets in texts of 
     stalls.push(
       await longestStall(async () => {
         const old = { at: 0, events: [{ seq: 1, at: 0, event: secret as Event }], units: text.length }
-        ;({ lines } = await exportLog(w.store, [old, ...w.store.transactions()], request))
+        const file = await exportLog(w.store, [old, ...w.store.transactions()], request)
+        assert(!isRefusal(file))
+        ;({ lines } = file)
       }),
     )
   expect(lines.map((line) => [line.includes('[redacted]'), line.includes(key)])[0]).toEqual([true, false])
   expect(lines.some((line) => line.includes(text.slice(0, 1_000_000)))).toBe(true)
   expect(Math.min(...stalls)).toBeLessThan(50)
+})
+
+test('R11: an export that is too long was made as a whole before it was refused', async () => {
+  const w = await world({ agents: { a: { script: () => 'word '.repeat(1000) } } })
+  for (let n = 0; n < 20; n += 1) await w.run('a', 'go')
+  const whole = Buffer.byteLength((await exported(w, null)).text)
+  let read = 0
+  function* watched() {
+    for (const row of w.store.transactions()) {
+      read += row.units
+      yield row
+    }
+  }
+  const request = { id: null, version: '1', env: {}, setup: setupOf(w) }
+  const answer = await exportLog(w.store, watched(), { ...request, bytesMax: 20_000 })
+  expect(answer).toMatchObject({ code: 'too_large', bytesMax: 20_000 })
+  expect(whole).toBeGreaterThan(100_000)
+  expect(read).toBeLessThan(40_000)
+  expect(await exportLog(w.store, watched(), { ...request, bytesMax: whole })).toHaveProperty('header')
 })

@@ -15,7 +15,7 @@ import { opensTurn } from '../../model/opening.ts'
 import type { Store } from '../kernel/store-port.ts'
 import { createRedactor } from '../kernel/redact.ts'
 import { readAll, findScope, type LogReader, type Scope, type ScopeReader } from '../kernel/scope.ts'
-import { isRefusal } from '../../model/refusal.ts'
+import { isRefusal, type Refusal } from '../../model/refusal.ts'
 import { describeSetup, ReplaySetup, type SetupParts } from './replay-setup.ts'
 
 /** 2 has `setup`. */
@@ -51,6 +51,8 @@ export type ExportRequest = {
   version: string
   env: Readonly<Record<string, string | undefined>>
   setup: SetupParts
+  /** R11: nothing is read any more once it is longer. */
+  bytesMax?: number
   /** For a server, which has others to answer meanwhile. */
   pause?: () => Promise<void>
 }
@@ -65,14 +67,15 @@ export async function exportLog(
   store: ScopeReader,
   transactions: Iterable<Transaction>,
   request: ExportRequest,
-): Promise<ExportFile> {
+): Promise<ExportFile | Refusal> {
+  const { bytesMax = Infinity } = request
   const scope = request.id === null ? null : await findScope(store, request.id)
   const context = scope === null ? { turns: [], sessions: [] } : await collectContext(store, scope)
   const wanted = scope === null ? () => true : isWanted(scope, context)
   const redactor = createRedactor(request.env)
   const lines: string[] = []
   const ran = new Set<string>()
-  let [kept, opened] = [0, 0]
+  let [kept, opened, bytes] = [0, 0, 0]
   for (const { at, events: all, units } of transactions) {
     const events = all.map((stored) => stored.event).filter(wanted)
     if (events.length > 0) kept += 1
@@ -84,7 +87,10 @@ export async function exportLog(
         units < unitsAtOnceMax
           ? redactor.redact(event)
           : await redactGently(redactor.redactGently(event), request.pause)
-      lines.push(JSON.stringify({ tx: kept, at, event: redacted }))
+      const line = JSON.stringify({ tx: kept, at, event: redacted })
+      bytes += Buffer.byteLength(line) + 1
+      if (bytes > bytesMax) return { code: 'too_large', field: 'the export up to here', bytes, bytesMax }
+      lines.push(line)
     }
     await request.pause?.()
   }

@@ -1,9 +1,11 @@
 /** Turns that mail opened, forks and expansions are replayed, exported and imported like any other. */
+import assert from 'node:assert/strict'
 import { expect, test } from 'vitest'
 import { replayed, setupOf } from '../../../test/kits/replay.ts'
 import { letter, mailWorld, user } from '../../../test/kits/mail.ts'
 import type { ScriptedFunction } from '../../adapters/scripted/run-function.ts'
 import type { SessionId } from '../../model/id.ts'
+import { isRefusal } from '../../model/refusal.ts'
 import { rebuild, viewsEqual } from '../../store/rebuild.ts'
 import { sqliteStore } from '../../store/sqlite.ts'
 import { exportLog, exportText, importLog, readExport } from '../look/export-log.ts'
@@ -64,6 +66,7 @@ test('a fork is exported with what it shares, and replays from the file', async 
     env: {},
     setup: setupOf(w),
   })
+  assert(!isRefusal(file))
   let at = 0
   const store = sqliteStore({ directory: ':memory:', now: () => at })
   await importLog(readExport(exportText(file)), {
