@@ -9,25 +9,28 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Event } from '../../model/event.ts'
 import type { Millis } from '../../model/id.ts'
-import { parseEvents, type LogRow } from '../log-row.ts'
-import { canMove, type TurnLine } from './moved-lines.ts'
+import { canMove, type MovedTurn, type TurnLine } from './moved-lines.ts'
 import type { SegmentRow } from './segment-file.ts'
+import { readWhole, TimelineWindows } from './timeline-windows.ts'
 
 /** `turns` are those whose lines are moved too, oldest first; `sessions` have the row on their timelines. */
 export type ChosenFlow = {
   flow: string
-  turns: readonly { id: string; session: string }[]
+  turns: readonly MovedTurn[]
   rows: (SegmentRow & { sessions: ReadonlySet<string> })[]
   units: number
 }
 
-const rootsPerPage = 100
+/** Those that were moved are among them. */
+const rootsPerPage = 500
 
 function prepare(db: DatabaseSync) {
   return {
     roots: db.prepare(
-      `select t.flow as flow, r.seq as seq from requests r join turns t on t.id = r.turn
-        where r.seq > ?1 and t.live = 0 and t.opened_at < ?2 order by r.seq limit +?3`,
+      `select r.seq as seq, t.flow as flow
+        from (select seq, turn from requests where seq > ?1 order by seq limit +?3) r
+          left join turns t on t.id = r.turn and t.live = 0 and t.opened_at < ?2
+        order by r.seq`,
     ),
     turns: db.prepare(
       `select t.id as id, t.session as session, t.flow as flow, t.caller as caller,
@@ -50,10 +53,6 @@ function prepare(db: DatabaseSync) {
     waiting: db.prepare(
       `select 1 from messages where flow = ? and flow is not null and (waiting = 1 or state = 'draft') limit 1`,
     ),
-    rows: db.prepare(
-      `select l.seq as seq, l.at as at, l.events as events from log_sessions x join log l on l.seq = x.seq
-        where x.session = ?1 and x.seq between ?2 and ?3 order by x.seq`,
-    ),
   }
 }
 type Statements = ReturnType<typeof prepare>
@@ -69,20 +68,35 @@ type SessionState = Record<'waiting' | 'drafts' | 'open' | 'forked', number> & {
   archived: string | null
 }
 
-/** Oldest first. Gives null after every flow that stays, so that others may run in between. */
-export function* chooseFlows(db: DatabaseSync, endedBefore: Millis): Generator<ChosenFlow | null> {
+/** Oldest first. Gives null after every flow that stays, and while it reads, so that others may run in between. */
+export function* chooseFlows(
+  db: DatabaseSync,
+  endedBefore: Millis,
+  windows = new TimelineWindows(db),
+): Generator<ChosenFlow | null> {
   const sql = prepare(db)
   for (let after = 0; ;) {
-    const roots = sql.roots.all(after, endedBefore, rootsPerPage) as { flow: string; seq: number }[]
-    for (const { flow, seq } of roots) {
+    const roots = sql.roots.all(after, endedBefore, rootsPerPage) as { seq: number; flow: string | null }[]
+    for (const { seq, flow } of roots) {
       after = seq
-      yield judgeFlow(sql, flow, endedBefore)
+      if (flow === null) continue
+      const judged = judgeFlow(sql, flow, endedBefore)
+      yield judged === null ? null : yield* gatherRows(windows, judged, endedBefore)
     }
     if (roots.length < rootsPerPage) return
+    yield null
   }
 }
 
-function judgeFlow(sql: Statements, flow: string, endedBefore: Millis): ChosenFlow | null {
+type Judged = {
+  flow: string
+  turns: readonly FlowTurn[]
+  sessions: ReadonlyMap<string, SessionState>
+  last: number
+}
+
+/** Null for one that stays. */
+function judgeFlow(sql: Statements, flow: string, endedBefore: Millis): Judged | null {
   const turns = sql.turns.all(flow) as FlowTurn[]
   if (turns.some(({ state, live, ended }) => state !== 'ended' || live === 1 || ended === null)) return null
   const last = turns.reduce((most, { ended }) => Math.max(most, ended ?? 0), 0)
@@ -95,7 +109,7 @@ function judgeFlow(sql: Statements, flow: string, endedBefore: Millis): ChosenFl
       if (state === undefined || isNeeded(state)) return null
       sessions.set(id, state)
     }
-  return gatherRows(sql, flow, turns, sessions, { last, endedBefore })
+  return { flow, turns, sessions, last }
 }
 
 const isNeeded = ({ kind, archived, waiting, drafts, open, forked }: SessionState): boolean =>
@@ -104,13 +118,11 @@ const isNeeded = ({ kind, archived, waiting, drafts, open, forked }: SessionStat
     : (kind !== 'ephemeral' && archived === null) || waiting > 0 || drafts === 1 || forked === 1
 
 /** Rows all of whose events belong to the flow, or to the life of a session that ended with it. */
-function gatherRows(
-  sql: Statements,
-  flow: string,
-  turns: readonly FlowTurn[],
-  sessions: ReadonlyMap<string, SessionState>,
-  { last, endedBefore }: { last: number; endedBefore: Millis },
-): ChosenFlow | null {
+function* gatherRows(
+  windows: TimelineWindows,
+  { flow, turns, sessions, last }: Judged,
+  endedBefore: Millis,
+): Generator<null, ChosenFlow> {
   const ids = new Set(turns.map(({ id }) => id))
   const first = turns.reduce((least, { opened }) => Math.min(least, opened), Infinity)
   const belongs = (event: Event): boolean => {
@@ -121,32 +133,27 @@ function gatherRows(
     return state.kind !== 'external'
   }
   const found = new Map<number, ChosenFlow['rows'][number]>()
+  const entries = new Map<string, number | null>()
   for (const [session, { kind }] of sessions) {
-    // Of a client's session, whose timeline may be long, only what lies around its turns; the row may end later.
-    const span = kind === 'external' ? [first, last + rowEventsMax] : [0, Number.MAX_SAFE_INTEGER]
-    for (const row of sql.rows.iterate(session, ...span) as Iterable<unknown> as Iterable<LogRow>) {
-      if (row.at >= endedBefore || found.has(row.seq)) continue
+    const wanted = { session, life: kind !== 'external', first, last, keys: [...ids, flow] }
+    yield* windows.reach(wanted)
+    for (const row of windows.list(wanted)) {
+      if (found.has(row.seq)) continue
       const events = readWhole(row)
-      if (events?.every(belongs) !== true) continue
+      for (const event of events ?? [])
+        if (event.type === 'turn.ended') entries.set(event.turn ?? '', event.entry?.n ?? null)
+      if (row.at >= endedBefore || events?.every(belongs) !== true) continue
       const on = new Set(events.map((event) => event.session))
       found.set(row.seq, { ...row, count: events.length, sessions: on })
     }
+    windows.take(session, found)
   }
   const rows = [...found.values()]
   const units = rows.reduce((sum, { events }) => sum + events.length, 0)
   const moved = new Set<string>()
   for (const turn of turns) if (canMove(turn, moved)) moved.add(turn.id)
-  return { flow, turns: turns.filter(({ id }) => moved.has(id)), rows, units }
-}
-
-/** A row is numbered by its last event: one that holds the end of a turn may have a few more behind it. */
-const rowEventsMax = 64
-
-/** One that cannot be read stays where it is, for `tieline check` to tell of. */
-function readWhole(row: LogRow): Event[] | null {
-  try {
-    return parseEvents(row)
-  } catch {
-    return null
-  }
+  const lines = turns
+    .filter(({ id }) => moved.has(id))
+    .map(({ id, session }) => ({ id, session, entry: entries.get(id) }))
+  return { flow, turns: lines, rows, units }
 }

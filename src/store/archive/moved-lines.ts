@@ -21,20 +21,31 @@ const statementsFor = prepareOnce((db) => ({
   move: db.prepare(`insert or replace into moved_turns select ${movedLine} where t.id = ?`),
   remove: db.prepare('delete from turns where id = ? returning opened_seq as seq'),
   unname: db.prepare(`update requests set turn = '' where seq = ?`),
-  drop: db.prepare(`delete from entries where session = ? and turn = ? and role = 'user'`),
-  strip: db.prepare(`update entries set text = '' where session = ? and turn = ?`),
+  drop: db.prepare(`delete from entries where session = ?1 and turn = ?2 and role = 'user' and n = ?3`),
+  strip: db.prepare(`update entries set text = '' where session = ?1 and turn = ?2 and n = ?3 + 1`),
+  dropAny: db.prepare(`delete from entries where session = ? and turn = ? and role = 'user'`),
+  stripAny: db.prepare(`update entries set text = '' where session = ? and turn = ?`),
   find: db.prepare('select id, flow, caller_turn as callerTurn, state, live from turns where id = ?'),
   forget: db.prepare('delete from moved_turns where id = ?'),
 }))
 
+/** `entry` is the number of its question; null where it said nothing, undefined where nobody knows. */
+export type MovedTurn = { id: string; session: string; entry?: number | null | undefined }
+
 /** In an open transaction. Oldest first. */
-export function moveTurns(db: DatabaseSync, turns: readonly { id: string; session: string }[]): void {
-  const { move, remove, unname, drop, strip } = statementsFor(db)
+export function moveTurns(db: DatabaseSync, turns: readonly MovedTurn[]): void {
+  const { move, remove, unname, drop, strip, dropAny, stripAny } = statementsFor(db)
   for (const { id } of turns) move.run(id)
-  for (const { id, session } of turns) {
+  for (const { id, session, entry } of turns) {
     unname.run((remove.get(id) as { seq: number }).seq)
-    drop.run(session, id)
-    strip.run(session, id)
+    if (entry === undefined) {
+      // Every line of the session is looked at.
+      dropAny.run(session, id)
+      stripAny.run(session, id)
+    } else if (entry !== null) {
+      drop.run(session, id, entry)
+      strip.run(session, id, entry)
+    }
   }
 }
 
