@@ -10,6 +10,7 @@ import { clientLists } from './client-lists.ts'
 import { prepareFindIds } from './find-ids.ts'
 import { prepareEventReader, type EventReader } from './log-row.ts'
 import { mailLists } from './mail-lists.ts'
+import { prepareRaised } from './raised-notices.ts'
 import { requestLists } from './request-lists.ts'
 import { sessionLists } from './session-lists.ts'
 import { runGently, unitsPerRow, unitsPerSlice } from './slices.ts'
@@ -104,6 +105,7 @@ export function prepareLists(db: DatabaseSync): Lists {
       (statements.notices.all(id, limit) as { about: string; text: string }[])
         .map((notice) => ({ ...notice }))
         .toReversed(),
+    raisedNotices: prepareRaised(db),
     mail: mailLists(db),
     counts: async () => ({ ...(statements.counts.get() as Awaited<ReturnType<Lists['counts']>>) }),
     waits: async () => (statements.waits.all() as WaitRow[]).map((wait) => ({ ...wait })),

@@ -30,3 +30,27 @@ test('R11: only the newest are kept, cut, and one turn is given only so many; wh
   ])
   expect(viewsEqual(store.db)).toEqual({ equal: true, difference: null })
 })
+
+test('R11: what turns were given is listed too, but not from any distance; what none was given always is', async () => {
+  const store = sqliteStore({ directory: ':memory:', now: () => 0 })
+  await append(store, created('ses_a'))
+  const raise = (about: string) =>
+    append(store, { type: 'notice.raised', session: 'ses_a', turn: null, about, text: 'x'.repeat(3000) })
+  const list = async (limit = 100) =>
+    (await store.lists.raisedNotices('ses_a', limit)).map(({ seq, about, text }) => [seq, about, text.length])
+  let turns = 0
+  const talk = (count: number) =>
+    Promise.all(Array.from({ length: count }, () => append(store, sent('ses_a', `turn_${(turns += 1)}`))))
+  await raise('given')
+  const told = await store.transact(['session:ses_a'], async (tx) => tx.notices('ses_a'))
+  await append(store, { ...sent('ses_a', 'turn_told'), ...(told === null ? {} : { notices: told }) })
+  await talk(1990)
+  await raise('waiting')
+  expect(await list()).toEqual([
+    [2, 'given', 3000],
+    [1994, 'waiting', 3000],
+  ])
+  expect(await list(1)).toEqual([[1994, 'waiting', 3000]])
+  await talk(2100)
+  expect(await list()).toEqual([[1994, 'waiting', 3000]])
+})

@@ -44,7 +44,10 @@ export const Inbox = z.object({
   next: count.nullable().describe('`after` of the next page; null where this was the last'),
   notices: z
     .array(z.object({ seq: z.string(), at: millis, about: z.string(), text: z.string() }))
-    .describe('what it was told that nobody asked for: late results, children that failed; newest last'),
+    .describe(
+      'what it was told that nobody asked for: late results, children that failed; newest last. All that no turn ' +
+        'was given yet, and what stands among the newest 2,000 rows of its timeline',
+    ),
 })
 export type Inbox = z.infer<typeof Inbox>
 

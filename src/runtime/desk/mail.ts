@@ -9,7 +9,6 @@ import type { MailAsk, MailPage as FactsPage } from '../kernel/mail-port.ts'
 import { recordOfMessage } from '../mail/mail-record.ts'
 import { releaseMail, releasing, reviseMail } from '../mail/drafts.ts'
 import { sendMail, type Writer } from '../mail/mail.ts'
-import { readAll } from '../kernel/scope.ts'
 import { andThen, onlyUser, refuseAsker, type Asker, type Who } from './asker.ts'
 import { admitNow, type Gate } from './gate.ts'
 import type { DeskParts } from './parts.ts'
@@ -197,11 +196,8 @@ const draftPage = async (
   toPage(await runtime.lists.mail.drafts(row?.id ?? null, before ?? null, draftsPerPage))
 
 /** What it was told that nobody asked for, newest last. */
-async function readNotices({ runtime }: DeskParts, { id }: SessionRow): Promise<Inbox['notices']> {
-  const stored = await readAll(runtime.store, 0, { sessions: [id], types: ['notice.raised'] })
-  return stored
-    .slice(-noticesMax)
-    .flatMap(({ seq, at, event }) =>
-      event.type === 'notice.raised' ? [{ seq: String(seq), at, about: event.about, text: event.text }] : [],
-    )
-}
+const readNotices = async ({ runtime }: DeskParts, { id }: SessionRow): Promise<Inbox['notices']> =>
+  (await runtime.lists.raisedNotices(id, noticesMax)).map(({ seq, ...notice }) => ({
+    seq: String(seq),
+    ...notice,
+  }))

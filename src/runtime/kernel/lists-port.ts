@@ -51,8 +51,15 @@ export type Lists = {
   spentBy(session: SessionId): Promise<{ tokens: number; spent: Spent }>
   /** What a session was told that no turn of it was given yet, newest last. */
   notices(session: SessionId, limit: number): Promise<Notice[]>
+  /**
+   * What a session was told, whether a turn was given it or not, newest last: all that none was given, and of the rest
+   * what stands among the newest rows of its timeline.
+   */
+  raisedNotices(session: SessionId, limit: number): Promise<RaisedNotice[]>
   readonly mail: MailLists
 }
+
+export type RaisedNotice = Notice & { seq: number; at: Millis }
 
 /**
  * `live` has turns that have not ended. `ended`, `failed` and `unseen` (failed, and nobody has seen it) are about how

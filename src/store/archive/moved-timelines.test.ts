@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { migrations } from '../schema.ts'
 import { movedInLineMax, stripTimelines } from './moved-schema.ts'
-import { listNumbers, listTimeline, moveTimeline } from './moved-timelines.ts'
+import { listNewest, listNumbers, listTimeline, moveTimeline } from './moved-timelines.ts'
 
 function filled(seqs: readonly number[]): DatabaseSync {
   const db = new DatabaseSync(':memory:')
@@ -55,6 +55,7 @@ test('a timeline reads as before, whichever rows were moved, and a rebuild puts 
         }
         const wanted = seqs.filter((seq) => seq > after).slice(0, count)
         expect(listNumbers(db, 'ses_a', after, count)).toEqual(wanted)
+        expect(listNewest(db, 'ses_a', count)).toEqual(seqs.toReversed().slice(0, count))
         expect([...listTimeline(db, 'ses_a', after, count)]).toEqual(
           wanted.map((seq) =>
             moved.includes(seq) ? { seq, at: null, events: null } : { seq, at: 7, events: '[]' },

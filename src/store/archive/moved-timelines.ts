@@ -20,6 +20,7 @@ const statementsFor = prepareOnce((db) => ({
   set: db.prepare('update sessions set moved = ? where id = ?'),
   add: db.prepare('insert into log_sessions (session, seq) values (?, ?)'),
   remove: db.prepare('delete from log_sessions where session = ? and seq = ?'),
+  newest: db.prepare('select seq from log_sessions where session = ? order by seq desc limit +?'),
   numbers: db.prepare('select seq from log_sessions where session = ? and seq > ? order by seq limit +?'),
 }))
 
@@ -44,7 +45,14 @@ export function listNumbers(db: DatabaseSync, session: string, after: number, co
   return moved.length === 0 ? numbers : [...moved, ...numbers].sort((a, b) => a - b).slice(0, count)
 }
 
-/** The same with the rows that the log has. Others may not use it meanwhile. */
+/** The newest first, at most `count`. */
+export function listNewest(db: DatabaseSync, session: string, count: number): number[] {
+  const kept = statementsFor(db).newest.all(session, count) as { seq: number }[]
+  const numbers = [...parseSteps(readMoved(db, session)), ...kept.map(({ seq }) => seq)]
+  return numbers.sort((a, b) => b - a).slice(0, count)
+}
+
+/** The same as `listNumbers`, with the rows that the log has. Others may not use it meanwhile. */
 export function* listTimeline(
   db: DatabaseSync,
   session: string,
