@@ -85,3 +85,25 @@ test.each([1, 7, 90])(
     expect(rowsOf(parts)).toEqual(rowsOf(whole))
   },
 )
+
+test('each of the sessions of a flow was asked for the rows of all its turns', async () => {
+  const store = await filled(1, ['ses_a'])
+  const ids = Array.from({ length: 3200 }, (_, n) => 5000 + n)
+  await Promise.all(
+    ids.map((id) => append(store, created(`ses_${id}`, 'ephemeral'), sent(`ses_${id}`, `turn_${id}`))),
+  )
+  const make = (size: number) => {
+    const windows = new TimelineWindows(store.db)
+    const keys = new Set<string>(ids.slice(0, size).map((id) => `turn_${id}`))
+    const wanted = ids.slice(0, size).map((id) => {
+      const one = { session: `ses_${id}`, life: false, first: 0, last: 1_000_000, keys }
+      expect([...windows.reach(one)].length).toBeLessThan(2)
+      return one
+    })
+    return { windows, wanted }
+  }
+  const list = ({ windows, wanted }: ReturnType<typeof make>): number =>
+    wanted.reduce((rows, one) => rows + [...windows.list(one)].length, 0)
+  expect(list(make(800))).toBe(800)
+  expect(superlinear(800, make, list)).toBe('')
+})

@@ -124,6 +124,7 @@ function* gatherRows(
   endedBefore: Millis,
 ): Generator<null, ChosenFlow> {
   const ids = new Set(turns.map(({ id }) => id))
+  const keys = new Set<string>([...ids, flow])
   const first = turns.reduce((least, { opened }) => Math.min(least, opened), Infinity)
   const belongs = (event: Event): boolean => {
     const state = sessions.get(event.session)
@@ -135,7 +136,7 @@ function* gatherRows(
   const found = new Map<number, ChosenFlow['rows'][number]>()
   const entries = new Map<string, number | null>()
   for (const [session, { kind }] of sessions) {
-    const wanted = { session, life: kind !== 'external', first, last, keys: [...ids, flow] }
+    const wanted = { session, life: kind !== 'external', first, last, keys }
     yield* windows.reach(wanted)
     for (const row of windows.list(wanted)) {
       if (found.has(row.seq)) continue

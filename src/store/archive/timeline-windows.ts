@@ -18,7 +18,7 @@ export type Wanted = {
   life: boolean
   first: number
   last: number
-  keys: Iterable<string>
+  keys: ReadonlySet<string>
 }
 
 /** R11: how many rows one window knows, and all of them together. */
@@ -79,7 +79,9 @@ export class TimelineWindows {
         first,
         last + rowEventsMax,
       ) as Iterable<unknown> as Iterable<LogRow>
-    for (const key of hasLife ? [...keys, life] : keys)
+    // A flow may have very many turns, each in a session with few.
+    const few = window.seqs.size < keys.size ? [...window.seqs.keys()].filter((key) => keys.has(key)) : keys
+    for (const key of hasLife ? [...few, life] : few)
       for (const seq of window.seqs.get(key) ?? []) {
         const row = this.#sql.row.get(seq) as LogRow | undefined
         if (row !== undefined) yield row
