@@ -23,8 +23,9 @@ export async function steerCall(
   const bytesMax = runtime.limits.taskBytesMax
   if (bytes > bytesMax) return { code: 'too_large', field: 'message', bytes, bytesMax }
   const running = runtime.running.get(toTurnId(call))
-  if (running?.steering.isClosed === true) return ended(call)
   if (running !== undefined && !(await takesWords(runtime, running))) return deaf(running)
+  // Only now: it may have closed while that was seen.
+  if (running !== undefined && isClosed(running)) return ended(call)
   if (running !== undefined) running.steering.coming += 1
   try {
     const refusal = await record(runtime, call, text, from, act)
@@ -51,6 +52,8 @@ async function takesWords({ clock }: Runtime, { agent, steering, abort }: Runnin
     await clock.sleep(lookMs)
   return isDriven(agent) || steering.isTaking
 }
+
+const isClosed = ({ steering, isEnding }: Running): boolean => steering.isClosed || isEnding
 
 const deaf = ({ agent }: Running): Refusal => ({
   code: 'not_allowed',
