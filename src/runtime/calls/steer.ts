@@ -5,7 +5,7 @@ import { steerActKey, toTurnId, type CallId, type SessionId, type TurnId } from 
 import { type Refusal } from '../../model/refusal.ts'
 import { byteLength } from '../../model/text.ts'
 import type { Running } from '../kernel/running.ts'
-import { noteGiven, renderWord } from '../turns/steering.ts'
+import { nameSeqs, noteGiven, readWaiting, type Word } from '../turns/steering.ts'
 import type { Steered } from '../../wire/calls.ts'
 import type { Runtime } from './runtime.ts'
 
@@ -36,7 +36,7 @@ export async function steerCall(
       return { call_id: call, status: 'queued' }
     }
     running.steering.looks = true
-    return { call_id: call, status: await give(runtime, running, text, from) }
+    return { call_id: call, status: await give(runtime, running) }
   } finally {
     if (running !== undefined) running.steering.coming -= 1
   }
@@ -104,27 +104,58 @@ export function hearElsewhere(
   if (word === undefined || steering.hear === null || steering.coming > 0) return
   steering.coming += 1
   const done = (): void => void (steering.coming -= 1)
-  give(runtime, running, word.text, word.from).then(done, (fault: unknown) => {
+  give(runtime, running).then(done, (fault: unknown) => {
     done()
     runtime.report(fault)
   })
 }
 
-/** Its own loop takes it between two steps; an agent with another loop where it says that it has it. */
-async function give(
+/**
+ * Its own loop takes words between two steps; an agent with another loop where it says that it has them. It is
+ * given all that waits, in the order in which it was said, and by one at a time: none is given twice.
+ */
+async function give(runtime: Runtime, running: Running): Promise<'injected' | 'queued'> {
+  const { steering } = running
+  if (steering.hear === null) return isDriven(running.agent) ? 'queued' : 'injected'
+  const end = runtime.clock.elapsed() + hearMsMax
+  const giving = steering.giving.then(() => giveWaiting(runtime, running, end))
+  steering.giving = giving.catch(() => undefined)
+  return (await giving) ? 'injected' : 'queued'
+}
+
+/** Whether nothing waits any more. */
+async function giveWaiting(runtime: Runtime, running: Running, end: number): Promise<boolean> {
+  const { steering } = running
+  for (const word of await readWaiting(runtime, running)) {
+    const { hear } = steering
+    if (hear === null || word.seq === steering.unsure) return false
+    if (!(await giveOne(runtime, running, hear, word, end))) return false
+  }
+  return true
+}
+
+/** Whether the agent has it. One that answers too late may have it all the same, unless it was given it again. */
+function giveOne(
   runtime: Runtime,
   running: Running,
-  text: string,
-  from: SessionId | null,
-): Promise<'injected' | 'queued'> {
-  const { hear } = running.steering
-  if (hear === null) return isDriven(running.agent) ? 'queued' : 'injected'
-  const word = renderWord(running.input.boundary ?? null, from, text)
-  const late = runtime.clock.sleep(hearMsMax, running.abort.signal).then(
+  hear: (text: string) => Promise<boolean>,
+  word: Word,
+  end: number,
+): Promise<boolean> {
+  const { steering } = running
+  steering.unsure = word.seq
+  const heard = hear(word.text)
+    .finally(() => {
+      if (steering.unsure === word.seq) steering.unsure = null
+    })
+    .then((has) => {
+      if (has && !steering.given.has(word.seq))
+        noteGiven(runtime, running, `steer-heard-${word.seq}`, nameSeqs([word]), [word.text])
+      return has
+    })
+  const late = runtime.clock.sleep(end - runtime.clock.elapsed(), running.abort.signal).then(
     () => false,
     () => false,
   )
-  if (!(await Promise.race([hear(word), late]))) return 'queued'
-  noteGiven(runtime, running, `steer-heard-${running.steering.given}`, [word])
-  return 'injected'
+  return Promise.race([heard, late])
 }

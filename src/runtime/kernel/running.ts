@@ -92,8 +92,12 @@ export type Running = {
   readonly steering: {
     /** Something may be in the log that the turn was not given. */
     looks: boolean
-    /** How many words this run was given. */
-    given: number
+    /** The words that this run was given, by their numbers in the log. */
+    readonly given: Set<number>
+    /** Settles when the words that are being given to the agent were. */
+    giving: Promise<unknown>
+    /** The word that the agent was asked to take and has not answered to. */
+    unsure: number | null
     /** Words that are just being recorded, or given to the agent. */
     coming: number
     /** Its driver takes words. */
@@ -154,7 +158,16 @@ export function createRunning(
     progressAt: row.openedAt,
     reached: false,
     keeping: null,
-    steering: { looks: false, given: 0, coming: 0, isTaking: false, isClosed: false, hear: null },
+    steering: {
+      looks: false,
+      given: new Set(),
+      giving: Promise.resolve(),
+      unsure: null,
+      coming: 0,
+      isTaking: false,
+      isClosed: false,
+      hear: null,
+    },
     isEnding: false,
     stopAs: null,
   }

@@ -54,11 +54,11 @@ export function stepsThen(replaying: Replaying, steps: Steps): Steps {
 
 /** What it was told then, at the same place. */
 async function takeThen(replaying: Replaying, at: string): Promise<readonly string[]> {
-  const known = reserveStep(replaying, 'step.ended', 'tool', steerStep, steerKey(at), null)
+  const known = reserveStep(replaying, 'step.ended', 'tool', steerStep, steerKey(at), undefined)
   if (known === undefined) return []
   await replaying.gate.reach(known)
   const words = known.output as string[]
-  noteGiven(replaying.runtime, replaying.running(), steerKey(at), words)
+  noteGiven(replaying.runtime, replaying.running(), steerKey(at), known.input, words)
   return words
 }
 
