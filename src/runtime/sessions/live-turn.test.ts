@@ -48,8 +48,9 @@ test('a live turn that speaks through a door keeps its place in the tree; one th
 })
 
 /** A turn that runs for a minute, an agent that takes 20 s to answer, and a program that speaks for the turn. */
-async function driveTurn(): Promise<{ w: World; run: Run; who: Who }> {
+async function driveTurn(tools: readonly Tool[] = []): Promise<{ w: World; run: Run; who: Who }> {
   const w = await world({
+    tools,
     agents: {
       driven: {
         script: async (turn) => {
@@ -136,4 +137,35 @@ test('R2: what a program outside is told of a tool that writes is durable before
     value: 'written',
   })
   expect((await w.events('step.ended')).map(({ event }) => event.output)).toEqual(['written'])
+})
+
+test('a key that was used for something else in a live turn is refused', async () => {
+  const { w, who } = await driveTurn()
+  const ask = (task: string): ReturnType<World['exchange']['useTool']> =>
+    w.until(w.exchange.useTool(who, 'sub_agent', { agent_name: 'coder', task }, use({ id: 'k' })))
+  expect(valueOf(await ask('x'))).toMatchObject({ outcome: 'completed' })
+  expect(await ask('y')).toEqual({ code: 'message_already_sent', message: 'msg_k' })
+  expect(await w.events('call.opened')).toHaveLength(1)
+})
+
+test('a try that broke, or whose client went away before it began, is no answer for the next one', async () => {
+  let tries = 0
+  const breaks: Tool = {
+    name: 'break-once',
+    effect: 'call',
+    calling: false,
+    describe: () => ({ name: 'break-once', description: '', input: {} }),
+    run: async () => {
+      if ((tries += 1) === 1) throw new Error('it broke')
+      return { ok: true, value: tries }
+    },
+  }
+  const { w, who } = await driveTurn([breaks])
+  const ask = (id: string, signal = new AbortController().signal): ReturnType<World['exchange']['useTool']> =>
+    w.until(w.exchange.useTool(who, 'break-once', {}, use({ id, signal })))
+  await expect(ask('a')).rejects.toThrow('it broke')
+  expect(await ask('a')).toEqual({ ok: true, value: 2 })
+  expect(await ask('a')).toEqual({ ok: true, value: 2 })
+  expect(await ask('b', AbortSignal.abort())).toMatchObject({ value: { error: { code: 'cancelled' } } })
+  expect(await ask('b')).toEqual({ ok: true, value: 3 })
 })

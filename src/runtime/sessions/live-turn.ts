@@ -3,33 +3,50 @@
  * cancels what it asked for when it goes.
  */
 import type { ToolAsk } from '../../model/event.ts'
+import { canonical } from '../../model/json.ts'
+import type { Refusal } from '../../model/refusal.ts'
 import { cancel } from '../turns/ending.ts'
 import type { ToolUse } from './client-turn.ts'
 import type { Runtime } from './runtime.ts'
 import type { ToolAnswer } from '../kernel/ports.ts'
+import { hashText } from '../kernel/recorded.ts'
 import type { Running } from '../kernel/running.ts'
 import { doAsked } from './client-driver.ts'
 
+type Try = { asked: string; answer: Promise<ToolAnswer> }
+
 /**
- * Tries with an id, while their turn lives: the second gets what the first gets. After a crash the turn's own
- * driver asks again.
+ * Tries with an id, while their turn lives: the second gets what the first gets, unless that could not be done.
+ * After a crash the turn's own driver asks again.
  */
-const tries = new WeakMap<Running, Map<string, Promise<ToolAnswer>>>()
+const tries = new WeakMap<Running, Map<string, Try>>()
 const triesMax = 1000
 
-export function useInTurn(
+export async function useInTurn(
   runtime: Runtime,
   running: Running,
   asked: ToolAsk,
-  use: ToolUse,
-): Promise<ToolAnswer> {
-  const known = tries.get(running) ?? new Map<string, Promise<ToolAnswer>>()
+  { id, signal }: ToolUse,
+): Promise<ToolAnswer | Refusal> {
+  if (id === null) return run(runtime, running, asked, signal)
+  const known = tries.get(running) ?? new Map<string, Try>()
   tries.set(running, known)
-  const before = use.id === null ? undefined : known.get(use.id)
-  if (before !== undefined) return before
-  const answer = run(runtime, running, asked, use.signal)
-  if (use.id !== null && known.size < triesMax) known.set(use.id, answer)
+  const what = hashText(canonical(asked))
+  const before = known.get(id)
+  if (before !== undefined)
+    return before.asked === what ? before.answer : { code: 'message_already_sent', message: `msg_${id}` }
+  const answer = run(runtime, running, asked, signal)
+  if (known.size < triesMax) remember(known, id, { asked: what, answer })
   return answer
+}
+
+/** Until it breaks, or turns out to be of a client that has gone. */
+function remember(known: Map<string, Try>, id: string, made: Try): void {
+  known.set(id, made)
+  const forget = (): void => void known.delete(id)
+  made.answer.then((answer) => {
+    if (answer === clientGone) forget()
+  }, forget)
 }
 
 async function run(
