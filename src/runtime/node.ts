@@ -59,7 +59,7 @@ export async function startNode(
       stop(runtime, row.id, early)
     },
     askPerson: (...asked) => askPerson(runtime, ...asked),
-    createActs: (running) => createActs(runtime, running),
+    createActs: (...given) => createActs(runtime, ...given),
     driverOfClient: (running) => driverOfClient(runtime, running),
   })
   const runtime: Runtime = Object.assign(rooms, own)

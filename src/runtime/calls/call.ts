@@ -26,8 +26,9 @@ import type { Key, Tx } from '../kernel/store-port.ts'
 import type { CallRequest, CallResult, StartedCall } from '../kernel/ports.ts'
 import { hashText } from '../kernel/recorded.ts'
 import { refuseSchema } from '../turns/repair.ts'
+import { cancelWhenGone } from '../turns/turn-ending.ts'
 import { settleBelow, type Running } from '../kernel/running.ts'
-import { callEnding, readEnding, toResult } from '../kernel/waiting.ts'
+import { callEnding, readEnding, toResult, untilAborted } from '../kernel/waiting.ts'
 import {
   type Plan,
   type Opened,
@@ -40,17 +41,19 @@ import {
 import { openedEvent, refusedEvent, refusedResult } from './call-events.ts'
 import { noteTools, refuseFilter } from './call-notes.ts'
 
+/** `gone`: whoever asked for it may go away, and has cancelled it then. */
 export async function callAgent(
   runtime: Runtime,
   caller: Running,
   request: CallRequest,
   key: string,
+  gone?: AbortSignal,
 ): Promise<CallResult | StartedCall> {
   const recorded = caller.recorded?.call(key, { tool: request.tool, task: request.task })
   if (recorded?.type === 'call.refused')
     return refusedResult(caller, recorded.call, recorded.agent, recorded.refusal)
-  if (recorded !== undefined) return goOn(runtime, caller, recorded)
-  return openNew(inProject(runtime, caller.session.cwd), caller, request, key)
+  if (recorded !== undefined) return goOn(runtime, caller, recorded, gone)
+  return openNew(inProject(runtime, caller.session.cwd), caller, request, key, gone)
 }
 
 /** With what the files of its project say at this moment. */
@@ -59,6 +62,7 @@ async function openNew(
   caller: Running,
   request: CallRequest,
   key: string,
+  gone?: AbortSignal,
 ): Promise<CallResult | StartedCall> {
   const suffix = runtime.ids.next()
   const target = resolveTarget(runtime, caller, request, suffix)
@@ -77,6 +81,7 @@ async function openNew(
     const plan: Plan = { ...bare, context: await planContext(runtime, caller, bare) }
     const looking = lookAtDay(runtime, caller.session.cwd)
     if (looking !== null) await looking
+    gone?.throwIfAborted()
     // Counted before the commit: from then on the turn must not end without looking below.
     caller.pendingBelow += 1
     return decide(runtime, caller, plan)
@@ -86,7 +91,7 @@ async function openNew(
   const { flow } = caller.row
   if (!isLong) await runtime.opening.enter(flow)
   const decided = await open().finally(() => isLong || runtime.opening.leave(flow))
-  if (!isRefusal(decided)) return goOn(runtime, caller, decided)
+  if (!isRefusal(decided)) return goOn(runtime, caller, decided, gone)
   caller.pendingBelow -= 1
   return refusedResult(caller, bare.call, target.name, decided)
 }
@@ -136,8 +141,20 @@ async function wouldOpen(runtime: Runtime, caller: Running, plan: Plan): Promise
   })
 }
 
+const goOn = (
+  runtime: Runtime,
+  caller: Running,
+  opened: Opened,
+  gone?: AbortSignal,
+): Promise<CallResult | StartedCall> => {
+  const wait = (): Promise<CallResult | StartedCall> => waitFor(runtime, caller, opened)
+  return gone === undefined
+    ? wait()
+    : cancelWhenGone(runtime, toTurnId(opened.call), gone, 'the client went away', wait)
+}
+
 /** R4: the deadline is kept here by the alarm, and by any node's sweep if this one dies. */
-async function goOn(runtime: Runtime, caller: Running, opened: Opened): Promise<CallResult | StartedCall> {
+async function waitFor(runtime: Runtime, caller: Running, opened: Opened): Promise<CallResult | StartedCall> {
   keepTime(runtime, opened.call, opened.deadline)
   if (!opened.background) return awaitCall(runtime, caller, opened)
   limitBackground(runtime, opened.call, opened.deadline)
@@ -172,18 +189,6 @@ export async function awaitCall(runtime: Runtime, caller: Running, opened: Opene
     clearAlarm()
     forget()
   }
-}
-
-function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  if (signal.aborted) return Promise.reject(signal.reason)
-  return new Promise<T>((resolve, reject) => {
-    const abort = (): void => reject(signal.reason)
-    signal.addEventListener('abort', abort, { once: true })
-    promise.then((value) => {
-      signal.removeEventListener('abort', abort)
-      resolve(value)
-    }, reject)
-  })
 }
 
 async function decide(runtime: Runtime, caller: Running, plan: Plan): Promise<Opened | Refusal> {

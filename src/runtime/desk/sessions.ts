@@ -18,6 +18,7 @@ import type {
   SessionState,
   NewSession,
 } from '../../wire/sessions.ts'
+import { createActs } from '../sessions/acts.ts'
 import { waitInOwnTurn } from '../sessions/client-turn.ts'
 import { forkSession } from '../sessions/fork.ts'
 import { readHistory, listSessions, viewOfSession } from '../look/look.ts'
@@ -171,7 +172,7 @@ async function wait(
   if (actor === null || isRefusal(actor) || (actor.kind === 'client' && actor.session.kind === 'external'))
     return untilResting(runtime, id, timeoutMs, signal)
   return actor.kind === 'turn'
-    ? actor.running.acts.waitForSession(id, timeoutMs)
+    ? createActs(runtime, actor.running, signal).waitForSession(id, timeoutMs)
     : waitInOwnTurn(runtime, actor, id, timeoutMs, signal)
 }
 

@@ -252,6 +252,10 @@ export function currentFacts(
   }
 }
 
+/** Ends with the turn; and when whoever asked for something in it is gone, where somebody may go away. */
+export const joinSignals = ({ abort }: Running, gone?: AbortSignal): AbortSignal =>
+  gone === undefined ? abort.signal : AbortSignal.any([abort.signal, gone])
+
 /** How long the turn may still run: its own limit, and that of the call which it serves. */
 export const timeLeft = (runtime: Runtime, { row }: Running): Millis =>
   Math.min(

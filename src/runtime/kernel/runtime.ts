@@ -113,11 +113,17 @@ export type Place = {
 /** What the kernel and the turns ask of the rooms above them. */
 export type HigherRooms = {
   /** Asks a person whether a tool may be used, and waits for the answer. */
-  askPerson(running: Running, tool: string, input: Json, key: string): Promise<PersonAnswer>
+  askPerson(
+    running: Running,
+    tool: string,
+    input: Json,
+    key: string,
+    gone?: AbortSignal,
+  ): Promise<PersonAnswer>
   /** What drives the turn of a client; undefined where the session's own agent does. */
   driverOfClient(running: Running): Driver | undefined
-  /** What the tools of a turn may do. */
-  createActs(running: Running): Acts
+  /** What the tools of a turn may do. `gone`: for a program that may go away. */
+  createActs(running: Running, gone?: AbortSignal): Acts
   /** Runs a turn that this node has just started or taken over. */
   start(row: TurnRow, session: SessionRow, input: Running['input'], recorded: Recorded | null): void
 }

@@ -85,3 +85,16 @@ export async function lookForEndings(runtime: Runtime): Promise<void> {
     if (stored?.event.type === 'turn.ended') settleTurn(runtime, turn, stored.event)
   })
 }
+
+/** Rejects with the signal's reason when that aborts first. */
+export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  if (signal.aborted) return Promise.reject(signal.reason)
+  return new Promise<T>((resolve, reject) => {
+    const abort = (): void => reject(signal.reason)
+    signal.addEventListener('abort', abort, { once: true })
+    promise.then((value) => {
+      signal.removeEventListener('abort', abort)
+      resolve(value)
+    }, reject)
+  })
+}

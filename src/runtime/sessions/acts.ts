@@ -8,11 +8,13 @@ import { steerCall } from '../calls/steer.ts'
 import type { Runtime } from './runtime.ts'
 import { listCallableAgents } from '../look/callable-agents.ts'
 import type { Acts } from '../kernel/ports.ts'
-import { turnProgress, settleBelow, timeLeft, type Running } from '../kernel/running.ts'
+import { joinSignals, settleBelow, timeLeft, turnProgress, type Running } from '../kernel/running.ts'
 import { beginWait, endWait, createSessionActs, type SessionActs } from './session-acts.ts'
 import { callEnding, readEnding, toResult } from '../kernel/waiting.ts'
 
-export const createActs = (runtime: Runtime, running: Running): Acts => new TurnActs(runtime, running)
+/** `gone`: for a program that may go away, and does not wait for anything then. */
+export const createActs = (runtime: Runtime, running: Running, gone?: AbortSignal): Acts =>
+  new TurnActs(runtime, running, gone)
 
 type Given<Name extends keyof Acts> = Parameters<Acts[Name]>
 
@@ -20,21 +22,23 @@ type Given<Name extends keyof Acts> = Parameters<Acts[Name]>
 class TurnActs implements Acts {
   readonly #runtime: Runtime
   readonly #running: Running
+  readonly #gone: AbortSignal | undefined
   #others: SessionActs | null = null
 
-  constructor(runtime: Runtime, running: Running) {
+  constructor(runtime: Runtime, running: Running, gone?: AbortSignal) {
     this.#runtime = runtime
     this.#running = running
+    this.#gone = gone
   }
 
   call(...[request, key]: Given<'call'>): ReturnType<Acts['call']> {
-    return callAgent(this.#runtime, this.#running, request, key)
+    return callAgent(this.#runtime, this.#running, request, key, this.#gone)
   }
   refuse(...[tool, requested, refusal, key]: Given<'refuse'>): ReturnType<Acts['refuse']> {
     return refuseCall(this.#runtime, this.#running, tool, requested, refusal, key)
   }
   waitForCall(...[call, timeoutMs]: Given<'waitForCall'>): ReturnType<Acts['waitForCall']> {
-    return waitForCall(this.#runtime, this.#running, call, timeoutMs)
+    return waitForCall(this.#runtime, this.#running, call, timeoutMs, this.#gone)
   }
   readOutput(...[call, offset, limit]: Given<'readOutput'>): ReturnType<Acts['readOutput']> {
     return readOutput(this.#runtime, this.#running.row.session, call, offset, limit)
@@ -48,7 +52,7 @@ class TurnActs implements Acts {
   }
 
   #sessionActs(): SessionActs {
-    return (this.#others ??= createSessionActs(this.#runtime, this.#running))
+    return (this.#others ??= createSessionActs(this.#runtime, this.#running, this.#gone))
   }
   send(...given: Given<'send'>): ReturnType<Acts['send']> {
     return this.#sessionActs().send(...given)
@@ -181,12 +185,13 @@ const waitForCall = (
   running: Running,
   call: string,
   timeoutMs: number,
+  gone?: AbortSignal,
 ): ReturnType<Acts['waitForCall']> =>
   waitThrough(
     runtime,
     running.row.session,
     call,
-    (ending, row) => blockOn(runtime, running, row.session, ending, timeoutMs),
+    (ending, row) => blockOn(runtime, running, row.session, ending, timeoutMs, joinSignals(running, gone)),
     (ended, row) => {
       if (row.call?.callerTurn === running.row.id) settleBelow(running, ended)
     },
@@ -220,12 +225,13 @@ async function blockOn(
   target: Running['row']['session'],
   ending: Promise<Ended>,
   timeoutMs: number,
+  signal: AbortSignal,
 ): Promise<Ended | string[] | null> {
   const end = runtime.clock.elapsed() + Math.min(timeoutMs, timeLeft(runtime, running))
   const ring = await beginWait(runtime, running, target, end)
   if (ring !== null) return ring
   const left = end - runtime.clock.elapsed()
-  const ended = await race(runtime, running.abort.signal, ending, left).catch(async (fault: unknown) => {
+  const ended = await race(runtime, signal, ending, left).catch(async (fault: unknown) => {
     await endWait(runtime, running, target, 'it broke off')
     throw fault
   })

@@ -26,8 +26,8 @@ export type Work = (running: Running) => Promise<ToolAnswer>
 type Doing = {
   /** Why the gate does not let it pass: it is refused where it would have been done, and recorded there. */
   no?: Refusal | null
-  /** Told at once as which step of the turn it is done. */
-  onKey?: (key: string) => void
+  /** Aborts when nobody waits for it any more: it is ended then. */
+  gone?: AbortSignal
 }
 
 /** A call is opened as it is; everything else is a use of a tool of the turn. */
@@ -38,7 +38,7 @@ export async function doAsked(
   doing: Doing = {},
 ): Promise<ToolAnswer> {
   if (tool === 'sub_agent') return call(runtime, running, input, doing)
-  if (doing.no == null) return runToolOutside(runtime, running, tool, input, doing.onKey)
+  if (doing.no == null) return runToolOutside(runtime, running, tool, input, doing.gone)
   const { key, refusal } = await beginUse(runtime, running, tool, input, doing)
   return refuseUse(runtime, running, tool, input, refusal ?? doing.no, key)
 }
@@ -52,7 +52,7 @@ async function call(runtime: Runtime, running: Running, input: Json, doing: Doin
     const request = isRefusal(settled) ? settled : readCall(asked)
     const result = isRefusal(request)
       ? await refuseCall(runtime, running, 'sub_agent', asked, request, use.key)
-      : await callAgent(runtime, running, request, use.key)
+      : await callAgent(runtime, running, request, use.key, doing.gone)
     if (result.outcome !== 'refused') running.toolCalls.add('sub_agent')
     return result.outcome === null
       ? renderBegun(textAt(asked, 'agent_name'), result, running.session.kind === 'external')

@@ -5,15 +5,22 @@
 import type { ToolAsk } from '../../model/event.ts'
 import { canonical } from '../../model/json.ts'
 import type { Refusal } from '../../model/refusal.ts'
-import { cancel } from '../turns/ending.ts'
-import type { ToolUse } from './client-turn.ts'
-import type { Runtime } from './runtime.ts'
+import { clientGone } from '../turns/run-tool.ts'
+import { Fenced } from '../kernel/faults.ts'
 import type { ToolAnswer } from '../kernel/ports.ts'
 import { hashText } from '../kernel/recorded.ts'
 import type { Running } from '../kernel/running.ts'
 import { doAsked } from './client-driver.ts'
+import type { ToolUse } from './client-turn.ts'
+import type { Runtime } from './runtime.ts'
 
-type Try = { asked: string; answer: Promise<ToolAnswer> }
+type Try = {
+  asked: string
+  answer: Promise<ToolAnswer>
+  /** How many clients wait for the answer. When the last one has gone, `gone` aborts. */
+  waiting: number
+  gone: AbortController
+}
 
 /**
  * Tries with an id, while their turn lives: the second gets what the first gets, unless that could not be done.
@@ -32,58 +39,62 @@ export async function useInTurn(
   const known = tries.get(running) ?? new Map<string, Try>()
   tries.set(running, known)
   const what = hashText(canonical(asked))
-  const before = known.get(id)
-  if (before !== undefined)
-    return before.asked === what ? before.answer : { code: 'message_already_sent', message: `msg_${id}` }
-  const answer = run(runtime, running, asked, signal)
-  if (known.size < triesMax) remember(known, id, { asked: what, answer })
-  return answer
+  for (;;) {
+    const before = known.get(id)
+    if (before !== undefined && before.asked !== what)
+      return { code: 'message_already_sent', message: `msg_${id}` }
+    if (signal.aborted) return clientGone
+    if (before === undefined) return join(begin(runtime, running, asked, { known, id, what }), signal)
+    if (!before.gone.signal.aborted) return join(before, signal)
+    // Its clients have gone, and it is just ending. What was done all the same is the answer of this one too.
+    await before.answer.catch(() => undefined)
+    if (known.get(id) === before) return before.answer
+  }
 }
 
-/** Until it breaks, or turns out to be of a client that has gone. */
-function remember(known: Map<string, Try>, id: string, made: Try): void {
+function begin(
+  runtime: Runtime,
+  running: Running,
+  asked: ToolAsk,
+  { known, id, what }: { known: Map<string, Try>; id: string; what: string },
+): Try {
+  const gone = new AbortController()
+  const answer = run(runtime, running, asked, gone.signal)
+  const made = { asked: what, answer, waiting: 0, gone }
+  if (known.size >= triesMax) return made
   known.set(id, made)
+  // A try that broke, or was left before it was done, is no answer for later ones.
   const forget = (): void => void known.delete(id)
-  made.answer.then((answer) => {
-    if (answer === clientGone) forget()
+  answer.then(({ ok }) => {
+    if (gone.signal.aborted && !ok) forget()
   }, forget)
+  return made
+}
+
+async function join(tried: Try, signal: AbortSignal): Promise<ToolAnswer> {
+  const leave = (): void => {
+    tried.waiting -= 1
+    if (tried.waiting === 0) tried.gone.abort()
+  }
+  tried.waiting += 1
+  signal.addEventListener('abort', leave, { once: true })
+  try {
+    return await tried.answer
+  } finally {
+    signal.removeEventListener('abort', leave)
+  }
 }
 
 async function run(
   runtime: Runtime,
   running: Running,
   asked: ToolAsk,
-  signal: AbortSignal,
+  gone: AbortSignal,
 ): Promise<ToolAnswer> {
-  let key = ''
-  const cancelTurn = (): void => void endCalls(runtime, running, key).catch(runtime.report)
-  if (signal.aborted) return clientGone
-  signal.addEventListener('abort', cancelTurn, { once: true })
   try {
-    // One of many waits until it may begin, and its client may be gone by then.
-    const onKey = (own: string): void => {
-      signal.throwIfAborted()
-      key = own
-    }
-    return await doAsked(runtime, running, asked, { onKey })
+    return await doAsked(runtime, running, asked, { gone })
   } catch (fault) {
-    if (key === '' && signal.aborted) return clientGone
+    if (gone.aborted && !running.abort.signal.aborted && !(fault instanceof Fenced)) return clientGone
     throw fault
-  } finally {
-    signal.removeEventListener('abort', cancelTurn)
-  }
-}
-
-const clientGone: ToolAnswer = {
-  ok: false,
-  value: { error: { code: 'cancelled', message: 'The client went away.' } },
-}
-
-const pendingMax = 1000
-
-/** The calls of this step only, not of another that asks for the same: the turn itself goes on. */
-async function endCalls(runtime: Runtime, running: Running, key: string): Promise<void> {
-  for (const row of await runtime.store.turns({ callerTurn: running.row.id }, pendingMax)) {
-    if (row.call?.key === key) await cancel(runtime, row.id, 'cancelled', 'the client went away')
   }
 }

@@ -14,7 +14,7 @@ import { createMailActs } from '../mail/mail-acts.ts'
 import type { MailActs } from '../kernel/mail-port.ts'
 import type { Key } from '../kernel/store-port.ts'
 import type { Acts, SpawnRequest } from '../kernel/ports.ts'
-import { type Running, timeLeft } from '../kernel/running.ts'
+import { joinSignals, type Running, timeLeft } from '../kernel/running.ts'
 import { findReceiver } from '../mail/address-inbox.ts'
 import { sendMail } from '../mail/mail.ts'
 import { mustDraft, type Sender } from '../mail/sender.ts'
@@ -26,7 +26,8 @@ import type { SessionState } from '../../wire/sessions.ts'
 
 export type SessionActs = Pick<Acts, 'send' | 'spawn' | 'state' | 'waitForSession'> & MailActs
 
-export function createSessionActs(runtime: Runtime, running: Running): SessionActs {
+export function createSessionActs(runtime: Runtime, running: Running, gone?: AbortSignal): SessionActs {
+  const signal = joinSignals(running, gone)
   const sender: Sender = { kind: 'turn', running }
   /**
    * Follows from the turn and the step, so that a turn that runs again has one effect; and as short as any
@@ -37,14 +38,14 @@ export function createSessionActs(runtime: Runtime, running: Running): SessionAc
     send: (to, text, key) => sendTo(runtime, sender, to, text, deriveId(key)),
     spawn: (request, key) => spawn(runtime, sender, running.session, request, deriveId(key)),
     state: (session) => stateNamed(runtime, session),
-    waitForSession: (session, timeoutMs) => waitAsTurn(runtime, running, session, timeoutMs),
+    waitForSession: (session, timeoutMs) => waitAsTurn(runtime, running, session, timeoutMs, signal),
     ...createMailActs(
       runtime,
       running.session,
       { sender, session: running.session, trace: null, cwd: running.session.cwd },
       { session: running.row.session, running, address: null },
       deriveId,
-      running.abort.signal,
+      signal,
     ),
   }
 }
@@ -138,6 +139,7 @@ async function waitAsTurn(
   running: Running,
   id: string,
   timeoutMs: number,
+  signal: AbortSignal,
 ): ReturnType<Acts['waitForSession']> {
   const state = await stateNamed(runtime, id)
   if (isRefusal(state) || isResting(state)) return state
@@ -147,14 +149,10 @@ async function waitAsTurn(
   const ring = await beginWait(runtime, running, target, end)
   if (ring !== null) return { ...state, ring }
   try {
-    return await untilResting(runtime, target, end - runtime.clock.elapsed(), running.abort.signal)
+    return await untilResting(runtime, target, end - runtime.clock.elapsed(), signal)
   } finally {
-    await endWait(
-      runtime,
-      running,
-      target,
-      runtime.clock.elapsed() >= end ? 'time is over' : 'the session rests',
-    )
+    const rests = signal.aborted ? 'it broke off' : 'the session rests'
+    await endWait(runtime, running, target, runtime.clock.elapsed() >= end ? 'time is over' : rests)
   }
 }
 

@@ -10,10 +10,11 @@ import { fingerprint } from '../../model/fingerprint.ts'
 import { flush } from '../kernel/flush.ts'
 import { listen, type PersonAnswer } from '../kernel/runtime.ts'
 import type { Runtime } from './runtime.ts'
-import { timeLeft, type Running } from '../kernel/running.ts'
+import { joinSignals, timeLeft, type Running } from '../kernel/running.ts'
 import { readAll } from '../kernel/scope.ts'
 
 const deadlineCause = 'nobody answered by the deadline'
+const goneCause = 'the client went away'
 
 /**
  * The id follows from the turn and the step, so that a turn that runs again asks the same question, not a
@@ -32,6 +33,7 @@ export async function askPerson(
   tool: string,
   input: Json,
   key: string,
+  gone?: AbortSignal,
 ): Promise<PersonAnswer> {
   const question = questionId(running, key)
   const known = await lookUp(runtime, running, question)
@@ -49,7 +51,14 @@ export async function askPerson(
     }
     await flush(runtime, running, [asked])
   }
-  return waitForAnswer(runtime, running, question, end)
+  return waitForAnswer(runtime, running, question, end, joinSignals(running, gone)).catch(
+    async (fault: unknown) => {
+      // What a person allowed from now on would be done for nobody.
+      if (gone?.aborted === true && !running.abort.signal.aborted)
+        await answerQuestion(runtime, question, { answer: 'deny' }, goneCause)
+      throw fault
+    },
+  )
 }
 
 /** It is never taken back, so that it still holds when the question is recorded. */
@@ -114,8 +123,8 @@ async function waitForAnswer(
   running: Running,
   question: string,
   end: number,
+  signal: AbortSignal,
 ): Promise<PersonAnswer> {
-  const { signal } = running.abort
   for (;;) {
     const given = await readAnswer(runtime, running, question)
     if (given !== null) return given

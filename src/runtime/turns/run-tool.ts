@@ -11,7 +11,7 @@ import type { Runtime } from './runtime.ts'
 import type { Launcher } from '../kernel/launch-port.ts'
 import type { Tool, ToolAnswer, ToolContext } from '../kernel/ports.ts'
 import { makeStepKey } from '../kernel/recorded.ts'
-import type { Running } from '../kernel/running.ts'
+import { joinSignals, type Running } from '../kernel/running.ts'
 import { traceparentFor } from './trace.ts'
 
 export const refusedAnswer = (refusal: Refusal): ToolAnswer => ({
@@ -28,30 +28,30 @@ export async function runToolOutside(
   running: Running,
   name: string,
   input: Json,
-  onKey?: (key: string) => void,
+  gone?: AbortSignal,
 ): Promise<ToolAnswer> {
-  const answer = await runTool(runtime, running, name, input, onKey)
+  const answer = await runTool(runtime, running, name, input, gone)
   if (running.tools.get(name)?.effect === 'write' && running.buffer.length > 0) await flush(runtime, running)
   return answer
 }
 
-/** `onKey` is told at once as which step it runs. */
+/** `gone`: whoever asked for it may go away, and nothing more is done for it then. */
 export async function runTool(
   runtime: Runtime,
   running: Running,
   name: string,
   input: Json,
-  onKey?: (key: string) => void,
+  gone?: AbortSignal,
 ): Promise<ToolAnswer> {
   const held = holdWhileDraining(runtime, running)
   if (held !== null) await held
-  const use = await beginUse(runtime, running, name, input, { onKey })
+  const use = await beginUse(runtime, running, name, input, { gone })
   try {
     if (use.refusal !== null) return await refuseUse(runtime, running, name, input, use.refusal, use.key)
     const answer =
       use.tool.effect === 'call'
-        ? await use.tool.run(input, buildContext(runtime, running, use.key))
-        : await recordTool(runtime, running, use.tool, use.key, input)
+        ? await use.tool.run(input, buildContext(runtime, running, use.key, gone))
+        : await recordTool(runtime, running, use.tool, use.key, input, gone)
     if (!isRefusedAnswer(answer)) running.toolCalls.add(name)
     return answer
   } finally {
@@ -83,17 +83,18 @@ export async function beginUse(
   running: Running,
   name: string,
   input: Json,
-  { no = null, onKey }: { no?: Refusal | null; onKey?: ((key: string) => void) | undefined },
+  { no = null, gone }: { no?: Refusal | null; gone?: AbortSignal | undefined },
 ): Promise<Use> {
   const turnToBegin = runtime.beginning.enter(running.row.flow)
   if (turnToBegin !== null) await turnToBegin
   running.abort.signal.throwIfAborted()
+  // It may have waited for its turn.
+  gone?.throwIfAborted()
   const tool = running.tools.get(name)
   const refusal =
     no ?? (tool === undefined ? unavailable(runtime, running, name) : forbidden(runtime, running, name))
   const begunAt = runtime.clock.elapsed()
   const key = occurrence(running, makeStepKey('tool', name, input))
-  onKey?.(key)
   const others = letOthersIn(runtime, begunAt)
   if (others !== null) await others
   if (tool === undefined || refusal !== null)
@@ -105,8 +106,9 @@ export async function beginUse(
   }
   try {
     const denied = running.agent.ask.includes(name)
-      ? await askLeave(runtime, running, name, input, key)
+      ? await askLeave(runtime, running, name, input, key, gone)
       : null
+    gone?.throwIfAborted()
     return denied === null ? { key, tool, refusal: null, end } : { key, tool, refusal: denied, end }
   } catch (fault) {
     end()
@@ -127,8 +129,9 @@ async function askLeave(
   name: string,
   input: Json,
   key: string,
+  gone?: AbortSignal,
 ): Promise<Refusal | null> {
-  const { answer, by, reason } = await runtime.rooms.askPerson(running, name, input, key)
+  const { answer, by, reason } = await runtime.rooms.askPerson(running, name, input, key, gone)
   if (answer === 'allow') return null
   const why = `a person was asked first, and it was not allowed (${by})`
   return { code: 'tool_disabled', tool: name, why: reason === null ? why : `${why}. They said: ${reason}` }
@@ -160,13 +163,18 @@ function unavailable(runtime: Runtime, running: Running, name: string): Refusal 
   }
 }
 
-const buildContext = (runtime: Runtime, running: Running, stepKey: string): ToolContext => ({
+const buildContext = (
+  runtime: Runtime,
+  running: Running,
+  stepKey: string,
+  gone?: AbortSignal,
+): ToolContext => ({
   turn: running.row,
   session: running.session,
   agent: running.agent,
   callable: listCallable(runtime, running.agent),
-  signal: running.abort.signal,
-  acts: running.acts,
+  signal: joinSignals(running, gone),
+  acts: gone === undefined ? running.acts : runtime.rooms.createActs(running, gone),
   stepKey,
   shownTokens: runtime.limits.resultShownTokens,
   trace: () => traceparentFor(runtime, running, stepKey),
@@ -184,6 +192,7 @@ async function recordTool(
   tool: Tool,
   key: string,
   input: Json,
+  gone?: AbortSignal,
 ): Promise<ToolAnswer> {
   const known = running.recorded?.step(key, { kind: 'tool', name: tool.name, input })
   if (known?.type === 'step.ended') return { ok: known.ok, value: known.output }
@@ -214,7 +223,7 @@ async function recordTool(
     return { ok: false, value }
   }
   if (tool.effect === 'write') await flush(runtime, running, [{ type: 'step.started', ...place, input }])
-  const answer = await attempt(runtime, running, tool, key, input)
+  const answer = await attempt(runtime, running, tool, key, input, gone)
   running.buffer.push({
     type: 'step.ended',
     ...place,
@@ -227,19 +236,32 @@ async function recordTool(
   return answer
 }
 
-/** A tool that breaks tells the model so; a turn that was stopped or taken over tells nobody. */
+export const clientGone: ToolAnswer = {
+  ok: false,
+  value: { error: { code: 'cancelled', message: 'The client went away.' } },
+}
+
+/**
+ * A tool that breaks tells the model so; a turn that was stopped or taken over tells nobody. What was begun for a
+ * client that is gone is on record only where it may not be repeated.
+ */
 async function attempt(
   runtime: Runtime,
   running: Running,
   tool: Tool,
   key: string,
   input: Json,
+  gone?: AbortSignal,
 ): Promise<ToolAnswer> {
   beginEffect(runtime)
   try {
-    return await tool.run(input, buildContext(runtime, running, key))
+    const answer = await tool.run(input, buildContext(runtime, running, key, gone))
+    if (tool.effect !== 'write') gone?.throwIfAborted()
+    return answer
   } catch (error) {
     if (running.abort.signal.aborted || error instanceof Fenced) throw error
+    if (gone?.aborted === true && tool.effect !== 'write') throw error
+    if (gone?.aborted === true) return clientGone
     return {
       ok: false,
       value: {

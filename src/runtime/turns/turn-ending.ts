@@ -33,17 +33,27 @@ export async function turnEnding(runtime: Runtime, turn: TurnId): Promise<EventO
 }
 
 /** The same for somebody who may go away, and has cancelled the turn then. */
-export async function untilEnded(
+export const untilEnded = (
   runtime: Runtime,
   turn: TurnId,
   signal: AbortSignal,
   cause: string,
-): Promise<EventOf<'turn.ended'>> {
+): Promise<EventOf<'turn.ended'>> =>
+  cancelWhenGone(runtime, turn, signal, cause, () => turnEnding(runtime, turn))
+
+/** Waits for what a turn does, for somebody who may go away. */
+export async function cancelWhenGone<T>(
+  runtime: Runtime,
+  turn: TurnId,
+  signal: AbortSignal,
+  cause: string,
+  wait: () => Promise<T>,
+): Promise<T> {
   const stop = (): void => void cancel(runtime, turn, 'cancelled', cause).catch(runtime.report)
   if (signal.aborted) stop()
   else signal.addEventListener('abort', stop, { once: true })
   try {
-    return await turnEnding(runtime, turn)
+    return await wait()
   } finally {
     signal.removeEventListener('abort', stop)
   }
