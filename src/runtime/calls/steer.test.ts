@@ -95,50 +95,6 @@ test('a turn that is about to end takes no word', async () => {
   expect(await w.events('call.steered')).toEqual([])
 })
 
-test('a turn that closes while it is seen whether it takes words takes none', async () => {
-  const begins = Promise.withResolvers<void>()
-  const ends = Promise.withResolvers<void>()
-  const brief: Driver = {
-    async run(_turn, { steering }) {
-      await begins.promise
-      steering?.begin()
-      await steering?.take('end', true)
-      await ends.promise
-      return { outcome: 'completed', output: 'done', error: null, iterations: 1 }
-    },
-  }
-  const { w, run, call } = await called([], { agents: { worker: { driver: brief } } })
-  const said = steerCall(w.node.runtime, call, 'too late', null, null)
-  await w.pass(510)
-  begins.resolve()
-  expect(await w.until(said)).toMatchObject({ code: 'call_ended' })
-  ends.resolve()
-  await w.until(run)
-  expect(await w.events('call.steered')).toEqual([])
-})
-
-test('a turn that failed takes no word while its end waits to be recorded', async () => {
-  const fails = Promise.withResolvers<void>()
-  const failing: Driver = {
-    async run(_turn, { steering }) {
-      steering?.begin()
-      await fails.promise
-      return { outcome: 'failed', output: '', error: 'it broke', iterations: 1 }
-    },
-  }
-  const { w, run, call } = await called([], { agents: { worker: { driver: failing } } })
-  const { runtime } = w.node
-  const settles = Promise.withResolvers<void>()
-  runtime.running.get(toTurnId(call))?.commits.add(settles.promise)
-  fails.resolve()
-  await w.rest()
-  expect(await steerCall(runtime, call, 'too late', null, null)).toMatchObject({ code: 'call_ended' })
-  runtime.running.get(toTurnId(call))?.commits.clear()
-  settles.resolve()
-  await w.until(run)
-  expect(await w.events('call.steered')).toEqual([])
-})
-
 test('a word that is tried again is said once; one that is too long is not said', async () => {
   const heard: Heard[] = []
   const { w, run, call } = await called(heard)

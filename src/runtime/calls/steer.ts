@@ -28,11 +28,15 @@ export async function steerCall(
   if (running !== undefined && isClosed(running)) return ended(call)
   if (running !== undefined) running.steering.coming += 1
   try {
-    const refusal = await record(runtime, call, text, from, act)
+    const refusal = await record(runtime, { call, running }, text, from, act)
+    // It has begun to run here meanwhile: now it is seen whether it takes the word.
+    if (refusal === 'begun') return await steerCall(runtime, call, text, from, act)
     if (refusal === 'known') return { call_id: call, status: 'queued' }
     if (refusal !== null) return refusal
     if (running === undefined) {
-      runtime.steeredEarly.add(toTurnId(call))
+      const begun = runtime.running.get(toTurnId(call))
+      if (begun === undefined) runtime.steeredEarly.add(toTurnId(call))
+      else begun.steering.looks = true
       return { call_id: call, status: 'queued' }
     }
     running.steering.looks = true
@@ -70,11 +74,11 @@ const ended = (call: CallId): Refusal => ({
 
 async function record(
   runtime: Runtime,
-  call: CallId,
+  { call, running }: { call: CallId; running: Running | undefined },
   text: string,
   from: SessionId | null,
   act: string | null,
-): Promise<Refusal | 'known' | null> {
+): Promise<Refusal | 'known' | 'begun' | null> {
   const turn = toTurnId(call)
   const row = await runtime.store.turn(turn)
   if (row?.call == null) return { code: 'call_unknown', call }
@@ -83,6 +87,7 @@ async function record(
     if (facts?.turn.call == null || facts.turn.state === 'ended' || facts.turn.stopping !== null)
       return ended(call)
     if (act !== null && (await tx.traced(row.session, steerActKey(act))) !== null) return 'known'
+    if (running === undefined && runtime.running.has(turn)) return 'begun'
     tx.append({ type: 'call.steered', session: row.session, turn, call, from, text, act })
     return null
   })
