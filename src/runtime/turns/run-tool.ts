@@ -108,7 +108,6 @@ export async function beginUse(
     const denied = running.agent.ask.includes(name)
       ? await askLeave(runtime, running, name, input, key, gone)
       : null
-    gone?.throwIfAborted()
     return denied === null ? { key, tool, refusal: null, end } : { key, tool, refusal: denied, end }
   } catch (fault) {
     end()
@@ -132,6 +131,7 @@ async function askLeave(
   gone?: AbortSignal,
 ): Promise<Refusal | null> {
   const { answer, by, reason } = await runtime.rooms.askPerson(running, name, input, key, gone)
+  gone?.throwIfAborted()
   if (answer === 'allow') return null
   const why = `a person was asked first, and it was not allowed (${by})`
   return { code: 'tool_disabled', tool: name, why: reason === null ? why : `${why}. They said: ${reason}` }
