@@ -100,13 +100,22 @@ test('a word that is tried again is said once; one that is too long is not said'
   const { w, run, call } = await called(heard)
   for (let n = 0; n < 2; n += 1)
     expect(await steerCall(w.node.runtime, call, 'one', null, 'act')).toMatchObject({ call_id: call })
+  const both = [0, 1].map(() => steerCall(w.node.runtime, call, 'both', null, 'twice'))
+  expect(await Promise.all(both)).toMatchObject([{ call_id: call }, { call_id: call }])
+  expect(await steerCall(w.node.runtime, call, 'two', null, 'act')).toEqual({
+    code: 'message_already_sent',
+    message: 'msg_act',
+  })
   expect(await steerCall(w.node.runtime, call, 'x'.repeat(1025), null, null)).toMatchObject({
     code: 'too_large',
     bytes: 1025,
     bytesMax: 1024,
   })
   await w.until(run)
-  expect(heard.flatMap(({ words }) => words)).toEqual(['one'])
+  expect(heard.flatMap(({ words }) => words)).toEqual(['one', 'both'])
+  // What was said stays said: only a new word is too late.
+  expect(await steerCall(w.node.runtime, call, 'one', null, 'act')).toMatchObject({ call_id: call })
+  expect(await steerCall(w.node.runtime, call, 'one', null, 'late')).toMatchObject({ code: 'call_ended' })
 })
 
 test('what an agent says stands in a frame that names it, and what the user says does not', async () => {

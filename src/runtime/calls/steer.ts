@@ -3,8 +3,10 @@ import { isDriven } from '../../model/agent.ts'
 import type { EventOf } from '../../model/event.ts'
 import { steerActKey, toTurnId, type CallId, type SessionId, type TurnId } from '../../model/id.ts'
 import { type Refusal } from '../../model/refusal.ts'
+import { isSameButMarks } from '../../model/secret-mark.ts'
 import { byteLength } from '../../model/text.ts'
 import type { Running } from '../kernel/running.ts'
+import { readAll } from '../kernel/scope.ts'
 import { nameSeqs, noteGiven, readWaiting, type Word } from '../turns/steering.ts'
 import type { Steered } from '../../wire/calls.ts'
 import type { Runtime } from './runtime.ts'
@@ -22,6 +24,8 @@ export async function steerCall(
   const bytes = byteLength(text)
   const bytesMax = runtime.limits.taskBytesMax
   if (bytes > bytesMax) return { code: 'too_large', field: 'message', bytes, bytesMax }
+  const said = act === null ? null : await findSaid(runtime, call, text, act)
+  if (said !== null) return said
   const running = runtime.running.get(toTurnId(call))
   if (running !== undefined && !(await takesWords(runtime, running))) return deaf(running)
   // Only now: it may have closed while that was seen.
@@ -29,9 +33,8 @@ export async function steerCall(
   if (running !== undefined) running.steering.coming += 1
   try {
     const refusal = await record(runtime, { call, running }, text, from, act)
-    // It has begun to run here meanwhile: now it is seen whether it takes the word.
-    if (refusal === 'begun') return await steerCall(runtime, call, text, from, act)
-    if (refusal === 'known') return { call_id: call, status: 'queued' }
+    // It has begun to run here meanwhile, or another try has said the word: that is looked at again.
+    if (refusal === 'begun' || refusal === 'known') return await steerCall(runtime, call, text, from, act)
     if (refusal !== null) return refusal
     if (running === undefined) {
       const begun = runtime.running.get(toTurnId(call))
@@ -44,6 +47,34 @@ export async function steerCall(
   } finally {
     if (running !== undefined) running.steering.coming -= 1
   }
+}
+
+/** What became of the first try: it stays said when the call has ended, and the same act says nothing else. */
+async function findSaid(
+  { store }: Runtime,
+  call: CallId,
+  text: string,
+  act: string,
+): Promise<Steered | Refusal | null> {
+  const row = await store.turn(toTurnId(call))
+  if (row?.call == null) return null
+  const { session, openedSeq } = row
+  const isSaid = await store.transact(
+    [`session:${session}`],
+    async (tx) => (await tx.traced(session, steerActKey(act))) !== null,
+  )
+  if (!isSaid) return null
+  const words = await readAll(store, openedSeq - 1, { sessions: [session], types: ['call.steered'] })
+  const isSame = words.some(
+    ({ event }) =>
+      event.type === 'call.steered' &&
+      event.act === act &&
+      event.call === call &&
+      isSameButMarks(event.text, text),
+  )
+  return isSame
+    ? { call_id: call, status: 'queued' }
+    : { code: 'message_already_sent', message: `msg_${act}` }
 }
 
 const beginMsMax = 1000
