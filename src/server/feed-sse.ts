@@ -55,6 +55,8 @@ export function eventRoutes(app: App, deps: Deps, feed: Feed, listenersMax: numb
     if (typeof after === 'object') return answer(reply, 400, after)
     const named = await feed.find(who, request.query.session ?? null)
     if (isRefusal(named)) return answer(reply, 404, named)
+    // Who left while its sessions were looked for says so no more.
+    if (reply.raw.destroyed) return reply.hijack()
     const stream = openStream(deps, feed, reply)
     const detach = feed.join(stream.listener)
     if (detach === null) return answer(reply, 429, tooManyListeners(listenersMax))

@@ -174,6 +174,10 @@ export function say(reply: FastifyReply, no: WireNo): FastifyReply {
 export function whenGone(reply: FastifyReply, also?: AbortSignal): AbortSignal {
   const gone = new AbortController()
   const stop = (): void => gone.abort(also?.reason)
+  // What has happened already is not said again.
+  if (reply.raw.destroyed) gone.abort(new Error('the client has gone'))
+  else if (also?.aborted === true) stop()
+  if (gone.signal.aborted) return gone.signal
   also?.addEventListener('abort', stop, { once: true })
   reply.raw.once(
     'close',
