@@ -85,6 +85,8 @@ export async function tunnel(
     const head = 'HTTP/1.1 403 Forbidden\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\n'
     return void client.end(`${head}${why}\n`)
   }
+  // Who left while the address was looked for says so no more.
+  if (client.destroyed) return
   const far: Socket = connect({ host: address, port: target.port, timeout: connectMsMax })
   const end = (): void => {
     far.destroy()
@@ -116,6 +118,7 @@ export async function forward(
   }
   if (url === null || target === null || typeof address !== 'string')
     return decline(403, typeof address === 'string' ? '' : address.why)
+  if (response.destroyed) return
   const {
     'proxy-connection': _connection,
     'proxy-authorization': _authorization,
