@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { world, type World } from '../../../test/kits/world.ts'
 import { turnEnding, untilEnded } from './turn-ending.ts'
 
@@ -29,4 +29,20 @@ test('who waits and goes away has cancelled the turn', async () => {
     gone.abort()
     expect(await w.until(ending)).toMatchObject({ outcome: 'cancelled' })
   }
+})
+
+test('a stop while the log is read reaches who waits, and does not end the process', async () => {
+  const w = await world({ agents: {} })
+  const { store } = w.node.runtime
+  const [found, unhandled] = [Promise.withResolvers<null>(), [] as unknown[]]
+  const note = (reason: unknown): void => void unhandled.push(reason)
+  process.on('unhandledRejection', note)
+  onTestFinished(() => void process.off('unhandledRejection', note))
+  store.turn = () => found.promise
+  const ending = turnEnding(w.node.runtime, 'turn_1')
+  await w.until(w.node.stop())
+  await w.rest()
+  found.resolve(null)
+  await expect(ending).rejects.toThrow('Tieline was closed')
+  expect(unhandled).toEqual([])
 })

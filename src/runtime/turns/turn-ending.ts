@@ -21,6 +21,8 @@ export async function turnEnding(runtime: Runtime, turn: TurnId): Promise<EventO
       runtime.atStop.delete(closed)
     }
   })
+  // It may be rejected while the log is read, before anybody looks at it.
+  ending.catch(() => undefined)
   try {
     // A turn that does not run here may have ended before anybody listened.
     const row = runtime.running.has(turn) ? null : await runtime.store.turn(turn)
