@@ -27,6 +27,7 @@ export type {
   Tieline,
   TielineOptions,
 } from './line.ts'
+export { LineClosed } from './runtime/kernel/faults.ts'
 export { openLog, type LogOptions, type OpenedLog } from './recorded-log.ts'
 export { StoreFault } from './store/directory.ts'
 export type { ScriptedFunction, ScriptedTurn } from './adapters/scripted/run-function.ts'

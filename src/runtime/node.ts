@@ -4,18 +4,19 @@ import { claimSession, takeClientTurn } from './turns/claim.ts'
 import { cancel, expireCall } from './turns/ending.ts'
 import { handOver } from './kernel/drain.ts'
 import { mapGently } from './kernel/gently.ts'
-import { Fenced, Stopped } from './kernel/faults.ts'
+import { Fenced, LineClosed, Stopped } from './kernel/faults.ts'
 import { forgetPast, forgetTime, overHere, stillRuns } from './kernel/kept-time.ts'
 import { createRuntime, type Runtime as Rooms, type RuntimePorts } from './sessions/runtime.ts'
 import { toCallId, isCallId, type SessionId, type TurnId } from '../model/id.ts'
 import type { EventOf, Outcome } from '../model/event.ts'
 import { buryStranded } from './mail/mail-inbox.ts'
-import { type Running, settleBelow, unrecordedEnd } from './kernel/running.ts'
+import { settleBelow, unrecordedEnd } from './kernel/running.ts'
 import type { Hint } from './kernel/store-port.ts'
 import { hearElsewhere } from './calls/steer.ts'
 import { createActs } from './sessions/acts.ts'
 import { driverOfClient } from './sessions/client-driver.ts'
 import { askPerson } from './turns/question.ts'
+import { suspend } from './turns/suspend.ts'
 import { startTurn } from './turns/turn.ts'
 import { lookForEndings, settleCall, settleTurn } from './kernel/waiting.ts'
 
@@ -49,9 +50,15 @@ export async function startNode(
   ports: RuntimePorts,
   resumeAfter: Promise<unknown> | null = null,
 ): Promise<Node> {
-  const own = { swept: { to: null }, stoppedEarly: new Map<TurnId, Outcome>() }
+  const own = {
+    swept: { to: null },
+    stoppedEarly: new Map<TurnId, Outcome>(),
+    unbegun: new Array<Promise<void>>(),
+  }
   const rooms = createRuntime(ports, {
     start(row, ...rest) {
+      // The commit that started it came before the stop: nothing runs it here any more.
+      if (runtime.stopping.signal.aborted) return void own.unbegun.push(suspend(runtime, row, row.epoch))
       startTurn(runtime, row, ...rest)
       const early = runtime.stoppedEarly.get(row.id)
       if (early === undefined) return
@@ -74,12 +81,13 @@ export async function startNode(
     async stop() {
       if (runtime.place !== undefined) await handOver(runtime)
       const interrupted = [...runtime.running.values()]
-      runtime.stopping.abort(new Error('the node is stopping'))
+      runtime.stopping.abort(new LineClosed())
       for (const running of runtime.running.values()) running.abort.abort(runtime.stopping.signal.reason)
       for (const told of runtime.atStop) told()
       runtime.alarm.stop()
-      await Promise.all(interrupted.map((running) => suspend(runtime, running)))
+      await Promise.all(interrupted.map(({ row, epoch }) => suspend(runtime, row, epoch)))
       await living
+      await Promise.all(own.unbegun)
       unsubscribe()
     },
   }
@@ -96,20 +104,6 @@ async function firstBeat(runtime: Runtime): Promise<void> {
       await runtime.clock.sleep(startAgainMs)
     }
   }
-}
-
-/**
- * Says that a turn did not take this process with it. Where that cannot be recorded, the turn counts as one
- * that did.
- */
-async function suspend(runtime: Runtime, { row: { id: turn, session }, epoch }: Running): Promise<void> {
-  await runtime.store
-    .transact([`session:${session}`], async (tx) => {
-      const facts = await tx.activation(turn)
-      if (facts?.state === 'running' && facts.node === runtime.node && facts.epoch === epoch)
-        tx.append({ type: 'turn.suspended', session, turn, node: runtime.node, epoch })
-    })
-    .catch(() => undefined)
 }
 
 /** R9's level, for calls: whatever a hint says is also found by looking, once a second. */

@@ -185,6 +185,6 @@ test('a node that stops does not wait for a call that opened at that moment', as
   void w.ask('boss', 'go').then(undefined, () => undefined)
   await w.rest()
   await w.rest()
-  expect(String(caught)).toContain('the node is stopping')
+  expect(String(caught)).toContain('Tieline was closed')
   await w.until(stopped ?? Promise.reject(new Error('it was not stopped')))
 })

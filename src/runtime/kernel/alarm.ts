@@ -8,7 +8,7 @@ type Entry = { at: Millis; ring: (() => void) | null }
 export type Alarm = {
   /**
    * Calls `ring` when `ms` have passed, or as soon after as the clock lets it, unless the returned function
-   * was called before. The wall clock does not matter.
+   * was called before. The wall clock does not matter. Once it was stopped it rings no more.
    */
   after(ms: Millis, ring: () => void): () => void
   stop(): void

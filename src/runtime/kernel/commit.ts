@@ -92,13 +92,17 @@ function forgetOne(starting: Map<TurnId, number>, turn: TurnId): void {
   else starting.delete(turn)
 }
 
-/** In the transaction that starts the turn: its time is kept from this moment on. */
+/**
+ * In the transaction that starts the turn: its time is kept from this moment on. Throws where this node stops: nobody
+ * would run it.
+ */
 export function startedEvent(
   runtime: Runtime,
   session: SessionId,
   turn: TurnId,
   until: Millis,
 ): EventOf<'turn.started'> {
+  runtime.stopping.signal.throwIfAborted()
   const deadline = Math.floor(until)
   keepTime(runtime, turn, deadline)
   return { type: 'turn.started', session, turn, node: runtime.node, epoch: 1, deadline }

@@ -22,6 +22,14 @@ export class Fenced extends Error {
   override readonly name = 'Fenced'
 }
 
+/** This node has stopped, or begun to: nothing more starts here, and nobody waits here any longer. */
+export class LineClosed extends Error {
+  override readonly name = 'LineClosed'
+  constructor() {
+    super('Tieline was closed; what it has recorded goes on when its data directory is opened again')
+  }
+}
+
 export type ProviderFaultCode =
   | 'provider_unconfigured'
   | 'provider_error'

@@ -27,14 +27,18 @@ test('whoever stops listening leaves the others, and the last one leaves nothing
   expect([...(map.get('key') ?? [])]).toEqual([one])
 })
 
-test('a session is run where its agent is there, its node may, and nothing is handed over', () => {
+test('a session is run where its agent is there, its node may, and nothing is handed over or stopped', () => {
   const on = (more: Partial<Runtime>): boolean =>
-    isThere({ drain: { isOn: false }, agents: {}, ...more } as Runtime, externalAgent, {
-      id: 'ses_1',
-      cwd: '/',
-    })
+    isThere(
+      { drain: { isOn: false }, stopping: new AbortController(), agents: {}, ...more } as Runtime,
+      externalAgent,
+      { id: 'ses_1', cwd: '/' },
+    )
   expect(on({})).toBe(true)
   expect(on({ agents: { isThere: () => false } as unknown as Runtime['agents'] })).toBe(false)
   expect(on({ place: { mayRun: () => false } as unknown as Runtime['place'] & object })).toBe(false)
   expect(on({ drain: { isOn: true, underWay: 0, onEmpty: null } })).toBe(false)
+  const stopping = new AbortController()
+  stopping.abort()
+  expect(on({ stopping })).toBe(false)
 })

@@ -79,6 +79,8 @@ export type Runtime = {
   readonly presence: Map<SessionId, Presence>
   /** Aborts when this node stops: nothing more is started or recorded. */
   readonly stopping: AbortController
+  /** Told then: listeners of a signal are slow to take back where there are thousands. */
+  readonly atStop: Set<() => void>
   /** Before that, where other nodes can go on. */
   readonly drain: Drain
   readonly rooms: HigherRooms
@@ -132,15 +134,33 @@ export type HigherRooms = {
 export const findRunning = ({ running, continues }: Runtime, turn: TurnId): Running | undefined =>
   running.get(turn) ?? running.get(continues.get(turn) ?? turn)
 
+/** Whether this node still starts turns and takes them over: no more once it stops, or hands over to others. */
+export const takesTurns = ({ drain, stopping }: Pick<Runtime, 'drain' | 'stopping'>): boolean =>
+  !drain.isOn && !stopping.signal.aborted
+
 /** Whether what runs a session's turns is there; until then they wait in its queue. */
 export const isThere = (
   runtime: Runtime,
   agent: Agent | undefined,
   { id, cwd }: Pick<SessionRow, 'id' | 'cwd'>,
 ): boolean =>
-  !runtime.drain.isOn &&
+  takesTurns(runtime) &&
   (runtime.place?.mayRun(agent, cwd) ?? true) &&
   (agent === undefined || (runtime.agents.isThere?.(agent, id) ?? true))
+
+/**
+ * Calls `told` when this node stops, or now where it has; the returned function takes it away. The alarm rings no
+ * more then, so that whoever waits by it has to listen for this too.
+ */
+export function listenForStop(
+  { stopping, atStop }: Pick<Runtime, 'stopping' | 'atStop'>,
+  told: (reason: unknown) => void,
+): () => void {
+  const stopped = (): void => told(stopping.signal.reason)
+  if (stopping.signal.aborted) stopped()
+  else atStop.add(stopped)
+  return () => void atStop.delete(stopped)
+}
 
 /** Adds a listener under a key; the returned function takes it away, and the key with the last one. */
 export function listen<K, F>(map: Map<K, Set<F>>, key: K, listener: F): () => void {

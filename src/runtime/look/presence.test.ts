@@ -15,6 +15,7 @@ const see = (kind: SessionRow['kind'], active: boolean, given: Given) => {
     agents: { get: () => ({ driver: given.driver ?? 'scripted' }), isThere: () => given.isThere ?? true },
     presence: new Map(given.sign === undefined ? [] : [['ses_1', sign]]),
     drain: { isOn: false },
+    stopping: new AbortController(),
   } as unknown as Runtime
   return seeClient(runtime, { id: 'ses_1', kind, agent: 'a', cwd: '/' } as unknown as SessionRow, active)
 }

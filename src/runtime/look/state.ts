@@ -6,7 +6,7 @@ import type { SessionId } from '../../model/id.ts'
 import { userSession } from '../../model/mail.ts'
 import { type Refusal, isRefusal } from '../../model/refusal.ts'
 import { findAgent } from '../kernel/projects-port.ts'
-import { isThere } from '../kernel/runtime.ts'
+import { isThere, listenForStop } from '../kernel/runtime.ts'
 import type { Runtime } from './runtime.ts'
 import { isoTime } from '../kernel/system-clock.ts'
 import type { SessionStatus, SessionState } from '../../wire/sessions.ts'
@@ -62,7 +62,10 @@ export const isResting = ({ isActive }: SessionState): boolean => !isActive
 
 const lookAgainMs = 500
 
-/** Looks when something was appended, and now and then. Null when the time is over or the signal aborts. */
+/**
+ * Looks when something was appended, and now and then. The state as it is when the time is over or the signal aborts;
+ * rejects when this node stops.
+ */
 export async function untilResting(
   runtime: Runtime,
   session: SessionId,
@@ -81,23 +84,25 @@ export async function untilResting(
       if (isRefusal(state) || isResting(state) || runtime.clock.elapsed() >= end || signal.aborted)
         return state
       await Promise.race([news, nap(runtime, Math.min(end - runtime.clock.elapsed(), lookAgainMs), signal)])
+      runtime.stopping.signal.throwIfAborted()
     }
   } finally {
     unsubscribe()
   }
 }
 
-export function nap(runtime: Runtime, ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise<void>((resolve) => {
-    const done = (): void => {
-      clearAlarm()
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    const clearAlarm = runtime.alarm.after(ms, done)
-    if (signal.aborted) done()
-    else signal.addEventListener('abort', done, { once: true })
-  })
+/** Until the time is over, the signal aborts, or this node stops. */
+export async function nap(runtime: Runtime, ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const done = (): void => resolve()
+  const clearAlarm = runtime.alarm.after(ms, done)
+  const forget = listenForStop(runtime, done)
+  signal.addEventListener('abort', done, { once: true })
+  await promise
+  clearAlarm()
+  forget()
+  signal.removeEventListener('abort', done)
 }
 
 /** What people call its agent. */

@@ -6,7 +6,7 @@ import { nap } from '../look/state.ts'
 
 const lookAgainMs = 500
 
-/** Looks when something was appended, and now and then. */
+/** Looks when something was appended, and now and then. Rejects when this node stops. */
 export async function untilMail(
   runtime: Runtime,
   inboxes: readonly (SessionId | null)[],
@@ -29,6 +29,7 @@ export async function untilMail(
       const left = end - runtime.clock.elapsed()
       if (isTold || counts.some(({ waiting }) => waiting > 0) || left <= 0 || signal.aborted) return
       await Promise.race([news, nap(runtime, Math.min(left, lookAgainMs), signal)])
+      runtime.stopping.signal.throwIfAborted()
     }
   } finally {
     unsubscribe()

@@ -5,6 +5,7 @@ import { callsBelow, isCallId, toTurnId, type CallId, type SessionId } from '../
 import { type Refusal, badInput, isRefusal } from '../../model/refusal.ts'
 import { callAgent, refuseCall } from '../calls/call.ts'
 import { steerCall } from '../calls/steer.ts'
+import { listenForStop } from '../kernel/runtime.ts'
 import type { Runtime } from './runtime.ts'
 import { listCallableAgents } from '../look/callable-agents.ts'
 import type { Acts } from '../kernel/ports.ts'
@@ -239,23 +240,33 @@ async function blockOn(
   return ended
 }
 
+/** Null when the time is over. */
 function race(
   runtime: Runtime,
   signal: AbortSignal,
   ending: Promise<Ended>,
   ms: number,
 ): Promise<Ended | null> {
-  if (signal.aborted) return Promise.reject(signal.reason)
+  for (const over of [signal, runtime.stopping.signal]) if (over.aborted) return Promise.reject(over.reason)
   return new Promise((resolve, reject) => {
-    const abort = (): void => reject(signal.reason)
-    const clearAlarm = runtime.alarm.after(ms, () => settle(null))
-    const settle = (ended: Ended | null): void => {
+    const leave = (): void => {
       clearAlarm()
+      forget()
       signal.removeEventListener('abort', abort)
+    }
+    const fail = (reason: unknown): void => {
+      leave()
+      reject(reason)
+    }
+    const abort = (): void => fail(signal.reason)
+    const settle = (ended: Ended | null): void => {
+      leave()
       resolve(ended)
     }
+    const clearAlarm = runtime.alarm.after(ms, () => settle(null))
+    const forget = listenForStop(runtime, fail)
     signal.addEventListener('abort', abort, { once: true })
-    ending.then(settle, reject)
+    ending.then(settle, fail)
   })
 }
 

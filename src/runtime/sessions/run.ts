@@ -33,11 +33,7 @@ export type Run = Pick<Promise<RunResult>, 'then' | 'catch' | 'finally'> &
 export function startRun(runtime: Runtime, request: SendRequest): Run {
   const startedAt = runtime.clock.elapsed()
   const after = runtime.store.lastSeq()
-  const accepted = send(runtime, request).catch((fault: unknown): Refusal => {
-    const refusal = storeRefusal(fault)
-    if (refusal === null) throw fault
-    return refusal
-  })
+  const accepted = begin(runtime, request)
   const result = accepted.then((sent) => {
     if (isRefusal(sent)) return refused(sent)
     // A turn that runs keeps its own time; for one that waits its turn nobody else does.
@@ -64,6 +60,18 @@ export function startRun(runtime: Runtime, request: SendRequest): Run {
       const sent = await accepted
       if (!isRefusal(sent)) yield* follow(runtime, sent.turn, after)
     },
+  }
+}
+
+async function begin(runtime: Runtime, request: SendRequest): Promise<Sent | Refusal> {
+  const { signal } = runtime.stopping
+  signal.throwIfAborted()
+  try {
+    return await send(runtime, request)
+  } catch (fault) {
+    const refusal = storeRefusal(fault)
+    if (refusal === null) throw signal.aborted ? signal.reason : fault
+    return refusal
   }
 }
 

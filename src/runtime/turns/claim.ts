@@ -12,7 +12,7 @@ import { sessionTurnsMax } from '../../model/limits.ts'
 import { diedTwice, diedTwiceError } from '../../model/runs.ts'
 import { starting, startingOne } from '../kernel/commit.ts'
 import { findAgent } from '../kernel/projects-port.ts'
-import { isThere } from '../kernel/runtime.ts'
+import { isThere, takesTurns } from '../kernel/runtime.ts'
 import type { Runtime } from './runtime.ts'
 import type { Key, Tx } from '../kernel/store-port.ts'
 import { cancel, expireCall, failTaken, recordedProgress } from './ending.ts'
@@ -27,7 +27,7 @@ export async function claimSession(runtime: Runtime, session: SessionId): Promis
   if (runtime.claiming.has(session)) return void runtime.claiming.set(session, true)
   try {
     do {
-      if (runtime.stopping.signal.aborted || runtime.drain.isOn) return
+      if (!takesTurns(runtime)) return
       runtime.claiming.set(session, false)
       await claim(runtime, session)
     } while (runtime.claiming.get(session) === true)
@@ -106,7 +106,8 @@ function decideClaim(
   { session, running, runnerAlive, next }: SessionFacts,
   now: number,
 ): (Claimed & { event: EventOf<'turn.started'> | EventOf<'session.claimed'> }) | null {
-  if (session === null || session.kind === 'external') return null
+  // Since it was looked at, this node may have begun to stop.
+  if (session === null || session.kind === 'external' || !takesTurns(runtime)) return null
   if (running !== null) {
     if (!isDead(runtime, running, runnerAlive) || running.stopping !== null) return null
     if (runtime.place?.mayRun(findAgent(runtime, session), session.cwd) === false) return null
@@ -219,8 +220,7 @@ export async function takeClientTurn(runtime: Runtime, turn: TurnId): Promise<vo
     row.state !== 'running' ||
     runtime.running.has(turn) ||
     runtime.starting.has(turn) ||
-    runtime.drain.isOn ||
-    runtime.stopping.signal.aborted
+    !takesTurns(runtime)
   )
     return
   const input = await readInput(runtime, row)
@@ -231,7 +231,7 @@ export async function takeClientTurn(runtime: Runtime, turn: TurnId): Promise<vo
     const claimed = await runtime.store.transact(
       [`session:${row.session}`],
       async (tx): Promise<Claimed | null> => {
-        const facts = await tx.turn(turn)
+        const facts = takesTurns(runtime) ? await tx.turn(turn) : null
         if (facts === null || !isStill(row, facts.turn) || facts.turn.stopping !== null) return null
         const epoch = row.epoch + 1
         tx.append({ type: 'session.claimed', session: row.session, turn, node: runtime.node, epoch })

@@ -31,6 +31,4 @@ export type Runtime = Below & {
   readonly questionWaiters: Map<string, Set<() => void>>
   /** Traces that flows were begun with, while their roots run here. */
   readonly traces: Map<FlowId, string>
-  /** Told when this node stops. */
-  readonly atStop: Set<() => void>
 }

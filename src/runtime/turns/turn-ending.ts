@@ -1,36 +1,34 @@
 /** Waiting for the end of a turn. */
 import type { EventOf } from '../../model/event.ts'
 import type { TurnId } from '../../model/id.ts'
-import { listen } from '../kernel/runtime.ts'
+import { listen, listenForStop } from '../kernel/runtime.ts'
 import type { Runtime } from './runtime.ts'
 import { cancel } from './ending.ts'
 
 export async function turnEnding(runtime: Runtime, turn: TurnId): Promise<EventOf<'turn.ended'>> {
-  let forget = (): void => undefined
-  const ending = new Promise<EventOf<'turn.ended'>>((resolve, reject) => {
-    const unsubscribe = listen(runtime.turnWaiters, turn, resolve)
-    const closed = (): void =>
-      reject(
-        new Error(
-          'Tieline was closed before the run had ended; it goes on when its data directory is opened again',
-        ),
-      )
-    runtime.atStop.add(closed)
-    forget = () => {
-      unsubscribe()
-      runtime.atStop.delete(closed)
-    }
-  })
+  const { promise: ending, resolve, reject } = Promise.withResolvers<EventOf<'turn.ended'>>()
   // It may be rejected while the log is read, before anybody looks at it.
   ending.catch(() => undefined)
+  const unsubscribe = listen(runtime.turnWaiters, turn, resolve)
+  const forget = listenForStop(runtime, reject)
   try {
     // A turn that does not run here may have ended before anybody listened.
-    const row = runtime.running.has(turn) ? null : await runtime.store.turn(turn)
-    const stored =
-      row?.state === 'ended' && row.endedSeq !== null ? await runtime.store.event(row.endedSeq) : null
-    return stored?.event.type === 'turn.ended' ? stored.event : await ending
+    return (runtime.running.has(turn) ? null : await readEnd(runtime, turn)) ?? (await ending)
   } finally {
+    unsubscribe()
     forget()
+  }
+}
+
+async function readEnd({ store, stopping }: Runtime, turn: TurnId): Promise<EventOf<'turn.ended'> | null> {
+  try {
+    const row = await store.turn(turn)
+    const stored = row?.state === 'ended' && row.endedSeq !== null ? await store.event(row.endedSeq) : null
+    return stored?.event.type === 'turn.ended' ? stored.event : null
+  } catch (fault) {
+    // A store that was closed cannot be read, and who waits learns why from the stop.
+    if (stopping.signal.aborted) return null
+    throw fault
   }
 }
 

@@ -180,6 +180,7 @@ async function prepare(runtime: Runtime, running: Running) {
   const driver = runtime.rooms.driverOfClient(running) ?? runtime.agents.driver(running.agent)
   const steps = createSteps(runtime, running)
   const { signal } = running.abort
+  runtime.stopping.signal.throwIfAborted()
   return { input, run: (given: TurnInput) => untilAnswer(steps, (own) => driver.run(given, own, signal)) }
 }
 
