@@ -185,6 +185,8 @@ async function follow(
 ): Promise<WorkResult> {
   const startedAt = systemClock.elapsed()
   const { promise: ending, ...waiter } = Promise.withResolvers<Ending>()
+  // The server may be lost while the work is still being sent, before anybody looks at this.
+  ending.catch(() => undefined)
   waiters.set(message, waiter)
   const over = new AbortController()
   let timedOut = false
