@@ -243,3 +243,15 @@ test('shell refuses bad input, and throws a fault when the directory is gone', a
   const gone = { ...context, session: { ...context.session, cwd: join(workspace.cwd, 'gone') } }
   await expect(shell.run({ command: 'true' }, gone)).rejects.toThrow('could not be started')
 })
+
+test('shell starts nothing where its turn was stopped while the sandbox was made', async () => {
+  const workspace = await makeWorkspace()
+  const stop = new AbortController()
+  const launch: NonNullable<ReturnType<typeof workspace.context>['launch']> = async (command) => {
+    stop.abort(new Error('the turn was stopped'))
+    return { ...command, sandboxed: false }
+  }
+  const context = { ...workspace.context(), signal: stop.signal, launch }
+  await expect(shell.run({ command: 'touch begun', timeout_seconds: 5 }, context)).rejects.toThrow('stopped')
+  expect(existsSync(join(workspace.cwd, 'begun'))).toBe(false)
+})

@@ -67,6 +67,8 @@ export const shell = workspaceTool({
     }
     const launch = (await context.launch?.(command)) ?? { ...command, sandboxed: false }
     if (isRefusal(launch)) return refused(launch)
+    // A stop that came while the sandbox was made is not said again: the command would run on.
+    context.signal.throwIfAborted()
     const end = await runCommand(launch, timeoutMs, context.signal)
     context.signal.throwIfAborted()
     return { ok: end.exit_code === 0 && !end.timed_out, value: end }
