@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
+import type { Desk } from '../../runtime/desk/desk.ts'
 import type { ToolAnswer } from '../../runtime/kernel/ports.ts'
 import { systemClock as clock } from '../../runtime/kernel/system-clock.ts'
 import { openLine } from '../../open-line.ts'
@@ -39,6 +40,21 @@ test('a client that cancels while it waits has cancelled the call', async () => 
   while (line.running() < 2) await clock.sleep(20)
   stop.abort()
   expect(await running).toMatchObject({ outcome: 'cancelled' })
+})
+
+test('a client that cancels while its call is begun has cancelled it too', async () => {
+  const { line, desk } = await open()
+  const stop = new AbortController()
+  const use: Desk['tools']['use'] = async (tool, input) => {
+    const answer = await desk.tools.use(tool, input)
+    if (tool === 'sub_agent') stop.abort()
+    return answer
+  }
+  const slow = { calls: desk.calls, sessions: desk.sessions, tools: { ...desk.tools, use } } as Desk
+  const asked = { agent_name: 'stuck', task: 'go' }
+  const answer = await useWithin(slow, asked, { limitMs: 20_000, clock, signal: stop.signal })
+  expect(answer).toMatchObject({ value: { outcome: 'cancelled' } })
+  await line.idle()
 })
 
 test('a call that such a client cannot wait for is handed off, whoever is called', async () => {

@@ -44,7 +44,8 @@ export async function useWithin(
   const call = textAt(begun.value, 'call_id')
   // A client that cancels has cancelled the call, although it runs in the background.
   const cancel = (): void => void cancelCall(desk, call).catch(() => undefined)
-  signal.addEventListener('abort', cancel, { once: true })
+  if (signal.aborted) cancel()
+  else signal.addEventListener('abort', cancel, { once: true })
   try {
     for (let left = limitMs; left > 0; left = end - clock.elapsed()) {
       const seconds = Math.min(sliceSeconds, left / 1000)
