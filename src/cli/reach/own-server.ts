@@ -85,7 +85,8 @@ async function waitUntilIdle({ line }: OpenServer, input: CloseInput): Promise<v
   if (!isSilent(input)) printError(err, describeWait(await listWorking(line), line.running()))
   const aborted = Promise.withResolvers<void>()
   const stop = (): void => aborted.resolve()
-  signal.addEventListener('abort', stop, { once: true })
+  if (signal.aborted) stop()
+  else signal.addEventListener('abort', stop, { once: true })
   await Promise.race([line.idle(), aborted.promise])
   signal.removeEventListener('abort', stop)
 }
