@@ -68,6 +68,7 @@ async function writeAside(
   return sessions.aside(sessionID, messageID, async (fork) => {
     const at = { path: { id: fork.id } }
     const stop = (): void => void opencode.session.abort(at).catch(() => undefined)
+    abort.throwIfAborted()
     abort.addEventListener('abort', stop, { once: true })
     try {
       const body = { tools: { '*': false }, parts: [{ type: 'text' as const, text: prompt }] }
