@@ -36,6 +36,7 @@ test('R11: bounds that nobody configures', () => {
     agentToolsMax: 200,
     agentPromptBytesMax: 32_768,
     pageUnitsMax: 524_288,
+    sessionTurnsMax: 10_000,
     historyTokensMax: 32_000,
     inboxMax: 1000,
     noticesKeptMax: 100,

@@ -5,11 +5,9 @@
  */
 import { type OpenDecision } from '../../model/call.ts'
 import { endAtOnce } from '../../model/end.ts'
-import type { Event, EventOf } from '../../model/event.ts'
+import type { Event } from '../../model/event.ts'
 import { toTurnId, type CallId, type Millis, type SessionId } from '../../model/id.ts'
-import type { Json } from '../../model/json.ts'
 import { type Refusal, isRefusal } from '../../model/refusal.ts'
-import { preview } from '../../model/text.ts'
 import { callMsMax, turnMsMax } from '../../model/time-limits.ts'
 import { describeTimeout } from '../../model/timeout-words.ts'
 import { buildContext, isTold, type BuiltContext } from '../turns/context.ts'
@@ -256,50 +254,3 @@ async function isIdle(tx: Tx, session: SessionId): Promise<boolean> {
   const { running, next } = await tx.session(session)
   return running === null && next === null
 }
-
-/** Every call is recorded once, also one that could not even be read as one. */
-export async function refuseCall(
-  runtime: Runtime,
-  running: Running,
-  tool: CallRequest['tool'],
-  requested: Json,
-  refusal: Refusal,
-  key: string,
-): Promise<CallResult> {
-  const recorded = running.recorded?.call(key, { tool })
-  const call: CallId = recorded?.call ?? `call_${runtime.ids.next()}`
-  const asked =
-    typeof requested === 'object' && requested !== null && !Array.isArray(requested) ? requested : {}
-  const agent = preview(renderField(asked['agent_name'] ?? asked['agent_id']), agentShownMax)
-  if (recorded === undefined) {
-    const task = preview(renderField(asked['task'] ?? asked['message']), taskShownMax)
-    const event: EventOf<'call.refused'> = {
-      type: 'call.refused',
-      session: running.row.session,
-      turn: running.row.id,
-      call,
-      key,
-      tool,
-      agent,
-      task,
-      taskHash: hashText(task),
-      requested,
-      refusal,
-    }
-    await commit(
-      runtime,
-      running,
-      [`session:${running.row.session}`, `call:${call}`],
-      async (tx, buffered) => {
-        assertOurs(await tx.activation(running.row.id), running, runtime)
-        tx.append(...buffered, event)
-      },
-    )
-  }
-  return refusedResult(running, call, agent, refusal)
-}
-
-const taskShownMax = 2000
-const agentShownMax = 200
-const renderField = (value: Json | undefined): string =>
-  value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value)
