@@ -37,6 +37,17 @@ test('a turn that would end is given what waits first, and takes no word from th
   expect(running.steering.isClosed).toBe(true)
 })
 
+test('a turn that goes on after an answer that was no end takes words again', async () => {
+  const { running, steering } = steered((_, looks) => (looks === 1 ? [] : [2]))
+  steering.begin()
+  await steering.take('end-1', true)
+  expect(running.steering.isClosed).toBe(true)
+  steering.begin()
+  expect(running.steering.isClosed).toBe(false)
+  running.steering.looks = true
+  expect(await steering.take('end-2', true)).toEqual(['word 2'])
+})
+
 test('a word that is said while the turn looks for words is not lost, and keeps it from ending', async () => {
   const { running, steering } = steered((state, looks) => {
     if (looks === 1) state.looks = true

@@ -21,7 +21,8 @@ const steerNote = 'said to you while you work on your task; take it into account
 export const steerKey = (at: string): string => makeStepKey('tool', steerStep, { at })
 
 export const createSteering = (runtime: Runtime, running: Running): Steering => ({
-  begin: () => void (running.steering.isTaking = true),
+  // A turn that tries its answer once more, or goes on with another agent, takes words again.
+  begin: () => void Object.assign(running.steering, { isTaking: true, isClosed: false }),
   onWord(hear) {
     running.steering.hear = hear
     return () => {
