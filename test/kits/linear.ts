@@ -6,7 +6,7 @@ function collect(): void {
 }
 
 /** CPU time of this thread in milliseconds: a busy machine makes it no longer, nor do other threads of this process. */
-function cpuMs(work: () => unknown): number {
+export function cpuMs(work: () => unknown): number {
   const from = process.threadCpuUsage()
   work()
   const { user, system } = process.threadCpuUsage(from)
