@@ -108,7 +108,7 @@ class HeapAlarm implements Alarm {
     const done = (): void => {
       if (this.#armed !== mine) return
       this.#armed = null
-      if (!this.#stopped) this.#ringDue()
+      this.#ringDue()
     }
     // An aborted sleep was replaced by an earlier one, or the alarm has stopped: either way nobody waits for
     // it.

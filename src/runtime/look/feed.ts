@@ -201,7 +201,7 @@ async function catchUp(runtime: Runtime, slices: Slices, listener: Listener): Pr
         size = Math.min(size * 2, pageSizeMax)
         // The reader may be a moment behind the writer.
         if (page.events.length === 0) await runtime.clock.sleep(1, runtime.stopping.signal)
-        else if (!listener.ended) give(runtime, listener, page.events, page.next)
+        else give(runtime, listener, page.events, page.next)
         // Writing so much took a while, and reading the next takes one too.
         if (page.units > pauseUnits) await nextRound()
       })
@@ -212,7 +212,6 @@ async function catchUp(runtime: Runtime, slices: Slices, listener: Listener): Pr
   } finally {
     listener.catching = false
   }
-  if (!listener.ended && listener.cursor < runtime.store.lastSeq()) return catchUp(runtime, slices, listener)
   if (!listener.ended && listener.missed) tellSaying(runtime, listener)
 }
 
