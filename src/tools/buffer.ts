@@ -86,8 +86,10 @@ export const waitForMail = sessionTool({
   description:
     'Waits until a message is in your inbox, and lists what is there, as buffer does; at once where one waits.',
   input: z.strictObject({ timeout_seconds: WaitSeconds }),
-  async run({ timeout_seconds: seconds }, { acts }) {
+  async run({ timeout_seconds: seconds }, { acts, signal }) {
     await acts.waitForMail(toWaitMs(seconds))
+    // Who has gone is told of nothing.
+    signal.throwIfAborted()
     const list = await listInbox(acts, { session: null, replies: null })
     if (isRefusal(list) || list['total'] !== 0) return list
     return {

@@ -81,6 +81,17 @@ export function killAfter(w: World, type: Event['type'], count = 1): Promise<voi
   })
 }
 
+/** Calls `act` each time that a commit with an event of that type is durable, before anybody is told. */
+export function whenAppended({ node: { runtime } }: World, type: Event['type'], act: () => void): void {
+  const transact = runtime.store.transact.bind(runtime.store)
+  runtime.store.transact = async (keys, work, urgent) => {
+    let hit = false
+    const result = await transact(keys, (tx) => work(watching(tx, () => (hit = true), type)), urgent)
+    if (hit) act()
+    return result
+  }
+}
+
 export const watching = (tx: Tx, hit: () => void, type: Event['type']): Tx =>
   new Proxy(tx, {
     get(target, name) {

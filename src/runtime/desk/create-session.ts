@@ -52,7 +52,7 @@ export async function create(
   const to = { agent: spelled, calledAs: agent.name, cwd, title, model, parent }
   if (initialMessage === undefined || mustDraft(runtime, sender, null)) {
     const row = await createSession(runtime, to, sender, act)
-    if (isRefusal(row)) return row
+    if (isRefusal(row)) return key === null ? row : nameKey(row, key)
     const used = await refuseUsedKey(runtime, to, key, initialMessage)
     if (used !== null) return used
     const kept =
@@ -84,7 +84,7 @@ async function createExternal(
     return badInput('initialMessage', initialMessage, 'nothing: a client outside is never run')
   const to = { agent: externalAgent.name, cwd, title, parent }
   const row = await createSession(runtime, to, { kind: 'user' }, id)
-  if (isRefusal(row)) return row
+  if (isRefusal(row)) return id === null ? row : nameKey(row, id)
   const used = await refuseUsedKey(runtime, to, id)
   if (used !== null) return used
   return { sessionId: row.id, cwd: row.cwd, agent: row.agent, model: null, messageId: null, status: null }
@@ -111,5 +111,12 @@ async function refuseUsedKey(
     )
   return isSame && (initialMessage !== undefined || (await lists.mail.message(`msg_${act}`)) === null)
     ? null
-    : badInput('Idempotency-Key', act, 'a key that was not used for another session')
+    : usedKey(act)
 }
+
+const usedKey = (key: string): Refusal =>
+  badInput('Idempotency-Key', key, 'a key that was not used for another session')
+
+/** Who gave a key gave no id. */
+const nameKey = (refusal: Refusal, key: string): Refusal =>
+  refusal.code === 'bad_input' && refusal.field === 'id' ? usedKey(key) : refusal

@@ -20,16 +20,9 @@ import type { CallRequest, Driver, ToolAnswer } from '../kernel/ports.ts'
 import type { Running } from '../kernel/running.ts'
 import type { Runtime } from './runtime.ts'
 import { callEnding, readEnding } from '../kernel/waiting.ts'
-import { beginUse, refuseUse, runToolOutside } from '../turns/run-tool.ts'
+import { beginUse, refuseUse, runToolOutside, type Doing } from '../turns/run-tool.ts'
 
 export type Work = (running: Running) => Promise<ToolAnswer>
-
-type Doing = {
-  /** Why the gate does not let it pass: it is refused where it would have been done, and recorded there. */
-  no?: Refusal | null
-  /** Aborts when nobody waits for it any more: it is ended then. */
-  gone?: AbortSignal
-}
 
 /** A call is opened as it is; everything else is a use of a tool of the turn. */
 export async function doAsked(
@@ -39,7 +32,7 @@ export async function doAsked(
   doing: Doing = {},
 ): Promise<ToolAnswer> {
   if (tool === 'sub_agent') return call(runtime, running, input, doing)
-  if (doing.no == null) return runToolOutside(runtime, running, tool, input, doing.gone)
+  if (doing.no == null) return runToolOutside(runtime, running, tool, input, doing)
   const { key, refusal } = await beginUse(runtime, running, tool, input, doing)
   return refuseUse(runtime, running, tool, input, refusal ?? doing.no, key)
 }

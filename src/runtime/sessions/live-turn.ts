@@ -5,6 +5,7 @@
 import type { ToolAsk } from '../../model/event.ts'
 import { canonical } from '../../model/json.ts'
 import type { Refusal } from '../../model/refusal.ts'
+import { giveBack, type Step } from '../turns/occurrence.ts'
 import { clientGone } from '../turns/run-tool.ts'
 import { Fenced } from '../kernel/faults.ts'
 import type { ToolAnswer } from '../kernel/ports.ts'
@@ -16,14 +17,16 @@ import type { Runtime } from './runtime.ts'
 
 type Try = {
   asked: string
-  answer: Promise<ToolAnswer>
+  step: Step
+  /** Null where nothing of it was recorded: the next try is the same step. */
+  answer: Promise<ToolAnswer> | null
   /** How many clients wait for the answer. When the last one has gone, `gone` aborts. */
   waiting: number
   gone: AbortController
 }
 
 /**
- * Tries with an id, while their turn lives: the second gets what the first gets, unless that could not be done.
+ * Tries with an id, while their turn lives: the second gets what the first gets, unless nothing of that was recorded.
  * After a crash the turn's own driver asks again.
  */
 const tries = new WeakMap<Running, Map<string, Try>>()
@@ -35,7 +38,7 @@ export async function useInTurn(
   asked: ToolAsk,
   { id, signal }: ToolUse,
 ): Promise<ToolAnswer | Refusal> {
-  if (id === null) return run(runtime, running, asked, signal)
+  if (id === null) return runOnce(runtime, running, asked, signal)
   const known = tries.get(running) ?? new Map<string, Try>()
   tries.set(running, known)
   const what = hashText(canonical(asked))
@@ -44,34 +47,45 @@ export async function useInTurn(
     if (before !== undefined && before.asked !== what)
       return { code: 'message_already_sent', message: `msg_${id}` }
     if (signal.aborted) return clientGone
-    if (before === undefined) return join(begin(runtime, running, asked, { known, id, what }), signal)
-    if (!before.gone.signal.aborted) return join(before, signal)
-    // Its clients have gone, and it is just ending. What was done all the same is the answer of this one too.
-    await before.answer.catch(() => undefined)
-    if (known.get(id) === before) return before.answer
+    if (before === undefined && known.size >= triesMax) return runOnce(runtime, running, asked, signal)
+    const { answer = null, step = { key: null } } = before ?? {}
+    if (before === undefined || answer === null) {
+      const made: Try = { asked: what, step, answer: null, waiting: 0, gone: new AbortController() }
+      known.set(id, made)
+      return join(made, begin(runtime, running, asked, made), signal)
+    }
+    if (!before.gone.signal.aborted) return join(before, answer, signal)
+    // Its clients have gone, and it is just ending. What is recorded of it all the same is the answer of this one too.
+    await answer.catch(() => undefined)
+    if (known.get(id) === before && before.answer !== null) return answer
   }
 }
 
-function begin(
-  runtime: Runtime,
-  running: Running,
-  asked: ToolAsk,
-  { known, id, what }: { known: Map<string, Try>; id: string; what: string },
-): Try {
-  const gone = new AbortController()
-  const answer = run(runtime, running, asked, gone.signal)
-  const made = { asked: what, answer, waiting: 0, gone }
-  if (known.size >= triesMax) return made
-  known.set(id, made)
-  // A try that broke, or was left before it was done, is no answer for later ones.
-  const forget = (): void => void known.delete(id)
-  answer.then(({ ok }) => {
-    if (gone.signal.aborted && !ok) forget()
-  }, forget)
-  return made
+function begin(runtime: Runtime, running: Running, asked: ToolAsk, made: Try): Promise<ToolAnswer> {
+  const { step, gone } = made
+  made.answer = doAsked(runtime, running, asked, { gone: gone.signal, step }).catch((fault: unknown) => {
+    made.answer = null
+    return answerFault(running, gone.signal, fault)
+  })
+  return made.answer
 }
 
-async function join(tried: Try, signal: AbortSignal): Promise<ToolAnswer> {
+/** Nobody can try it again: it has no id, or there are too many. */
+function runOnce(runtime: Runtime, running: Running, asked: ToolAsk, gone: AbortSignal): Promise<ToolAnswer> {
+  const step: Step = { key: null }
+  return doAsked(runtime, running, asked, { gone, step }).catch((fault: unknown) => {
+    giveBack(running, step)
+    return answerFault(running, gone, fault)
+  })
+}
+
+/** Something broke, and nothing is on record; or the client has gone before there was something. */
+function answerFault({ abort }: Running, gone: AbortSignal, fault: unknown): ToolAnswer {
+  if (gone.aborted && !abort.signal.aborted && !(fault instanceof Fenced)) return clientGone
+  throw fault
+}
+
+async function join(tried: Try, answer: Promise<ToolAnswer>, signal: AbortSignal): Promise<ToolAnswer> {
   const leave = (): void => {
     tried.waiting -= 1
     if (tried.waiting === 0) tried.gone.abort()
@@ -79,22 +93,8 @@ async function join(tried: Try, signal: AbortSignal): Promise<ToolAnswer> {
   tried.waiting += 1
   signal.addEventListener('abort', leave, { once: true })
   try {
-    return await tried.answer
+    return await answer
   } finally {
     signal.removeEventListener('abort', leave)
-  }
-}
-
-async function run(
-  runtime: Runtime,
-  running: Running,
-  asked: ToolAsk,
-  gone: AbortSignal,
-): Promise<ToolAnswer> {
-  try {
-    return await doAsked(runtime, running, asked, { gone })
-  } catch (fault) {
-    if (gone.aborted && !running.abort.signal.aborted && !(fault instanceof Fenced)) return clientGone
-    throw fault
   }
 }

@@ -58,7 +58,7 @@ export async function createSession(
     if (known !== null)
       return known.agent === to.agent && known.cwd === to.cwd
         ? known
-        : badInput('Idempotency-Key', id, 'a key that was not used for another session')
+        : badInput('id', id, 'an id that no other session has')
     const refusal = await judgeOpening(tx, runtime, sender, session, to)
     if (refusal !== null) return refusal
     if (sender.kind !== 'turn' && !external && findAgent(runtime, to) === undefined)

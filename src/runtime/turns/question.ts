@@ -14,7 +14,8 @@ import { joinSignals, timeLeft, type Running } from '../kernel/running.ts'
 import { readAll } from '../kernel/scope.ts'
 
 const deadlineCause = 'nobody answered by the deadline'
-const goneCause = 'the client went away'
+/** Who answers a question that is asked for nobody any more. */
+export const goneCause = 'the client went away'
 
 /**
  * The id follows from the turn and the step, so that a turn that runs again asks the same question, not a
@@ -26,7 +27,7 @@ export const questionId = (running: Running, key: string): string =>
 /** Who allowed a tool for the rest of a session, as later questions of that session are answered. */
 export const bySession = 'user, for this session'
 
-/** Asks, and waits. A question that was answered before this activation has its answer already. */
+/** Asks, and waits. A question that was answered for an earlier try of the same step has its answer already. */
 export async function askPerson(
   runtime: Runtime,
   running: Running,
@@ -97,9 +98,7 @@ function askedEvent(
 
 type Found = { answer: Answer | null; by: string | null; reason: string | null; deadline: number }
 
-/** Only a turn that was taken over can have asked before. */
 async function lookUp(runtime: Runtime, running: Running, question: string): Promise<Found | null> {
-  if (running.recorded === null) return null
   const events = await readAll(runtime.store, running.row.openedSeq - 1, {
     sessions: [running.row.session],
     types: ['question.asked', 'question.answered'],

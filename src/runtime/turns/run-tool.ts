@@ -12,6 +12,8 @@ import type { Launcher } from '../kernel/launch-port.ts'
 import type { Tool, ToolAnswer, ToolContext } from '../kernel/ports.ts'
 import { makeStepKey } from '../kernel/recorded.ts'
 import { joinSignals, type Running } from '../kernel/running.ts'
+import { occurrence, type Step } from './occurrence.ts'
+import { askLeave } from './ask-leave.ts'
 import { traceparentFor } from './trace.ts'
 
 export const refusedAnswer = (refusal: Refusal): ToolAnswer => ({
@@ -28,24 +30,32 @@ export async function runToolOutside(
   running: Running,
   name: string,
   input: Json,
-  gone?: AbortSignal,
+  doing: Doing = {},
 ): Promise<ToolAnswer> {
-  const answer = await runTool(runtime, running, name, input, gone)
+  const answer = await runTool(runtime, running, name, input, doing)
   if (running.tools.get(name)?.effect === 'write' && running.buffer.length > 0) await flush(runtime, running)
   return answer
 }
 
-/** `gone`: whoever asked for it may go away, and nothing more is done for it then. */
+export type Doing = {
+  /** Why it may not be done: it is refused where it would have been, and recorded there. */
+  no?: Refusal | null
+  /** Aborts when nobody waits for it any more: nothing more is done for it then. */
+  gone?: AbortSignal | undefined
+  step?: Step | undefined
+}
+
 export async function runTool(
   runtime: Runtime,
   running: Running,
   name: string,
   input: Json,
-  gone?: AbortSignal,
+  doing: Doing = {},
 ): Promise<ToolAnswer> {
+  const { gone } = doing
   const held = holdWhileDraining(runtime, running)
   if (held !== null) await held
-  const use = await beginUse(runtime, running, name, input, { gone })
+  const use = await beginUse(runtime, running, name, input, doing)
   try {
     if (use.refusal !== null) return await refuseUse(runtime, running, name, input, use.refusal, use.key)
     const answer =
@@ -77,14 +87,15 @@ export type Use = { key: string; end(): void } & (
   | { refusal: Refusal; tool: Tool | undefined }
 )
 
-/** Authority first, then a person where one must be asked. `no`: it was refused before. */
+/** Authority first, then a person where one must be asked. */
 export async function beginUse(
   runtime: Runtime,
   running: Running,
   name: string,
   input: Json,
-  { no = null, gone }: { no?: Refusal | null; gone?: AbortSignal | undefined },
+  doing: Doing,
 ): Promise<Use> {
+  const { no = null, gone, step } = doing
   const turnToBegin = runtime.beginning.enter(running.row.flow)
   if (turnToBegin !== null) await turnToBegin
   running.abort.signal.throwIfAborted()
@@ -94,7 +105,8 @@ export async function beginUse(
   const refusal =
     no ?? (tool === undefined ? unavailable(runtime, running, name) : forbidden(runtime, running, name))
   const begunAt = runtime.clock.elapsed()
-  const key = occurrence(running, makeStepKey('tool', name, input))
+  const request = makeStepKey('tool', name, input)
+  const key = occurrence(running, request, step)
   const others = letOthersIn(runtime, begunAt)
   if (others !== null) await others
   if (tool === undefined || refusal !== null)
@@ -105,10 +117,9 @@ export async function beginUse(
     running.progressAt = runtime.clock.elapsed()
   }
   try {
-    const denied = running.agent.ask.includes(name)
-      ? await askLeave(runtime, running, name, input, key, gone)
-      : null
-    return denied === null ? { key, tool, refusal: null, end } : { key, tool, refusal: denied, end }
+    if (!running.agent.ask.includes(name)) return { key, tool, refusal: null, end }
+    const leave = await askLeave(runtime, running, { name, input, request, key }, doing)
+    return { ...leave, tool, end }
   } catch (fault) {
     end()
     throw fault
@@ -119,22 +130,6 @@ export async function beginUse(
 function isRefusedAnswer({ ok, value, refused }: ToolAnswer): boolean {
   const error = !ok && isRecord(value) ? value['error'] : null
   return refused === true || (isRecord(error) && isRefusalCode(error['code']))
-}
-
-/** A person's leave, or the refusal where there is none. */
-async function askLeave(
-  runtime: Runtime,
-  running: Running,
-  name: string,
-  input: Json,
-  key: string,
-  gone?: AbortSignal,
-): Promise<Refusal | null> {
-  const { answer, by, reason } = await runtime.rooms.askPerson(running, name, input, key, gone)
-  gone?.throwIfAborted()
-  if (answer === 'allow') return null
-  const why = `a person was asked first, and it was not allowed (${by})`
-  return { code: 'tool_disabled', tool: name, why: reason === null ? why : `${why}. They said: ${reason}` }
 }
 
 /** R7: checked where a tool runs, whatever the driver was shown. */
@@ -256,7 +251,8 @@ async function attempt(
   beginEffect(runtime)
   try {
     const answer = await tool.run(input, buildContext(runtime, running, key, gone))
-    if (tool.effect !== 'write') gone?.throwIfAborted()
+    // What it saw when it was told to wait no longer is no answer. All others have done what they say.
+    if (tool.waits === true) gone?.throwIfAborted()
     return answer
   } catch (error) {
     if (running.abort.signal.aborted || error instanceof Fenced) throw error
@@ -271,13 +267,4 @@ async function attempt(
   } finally {
     endEffect(runtime)
   }
-}
-/**
- * Occurrences of the same request are numbered as they begin, so that parallel ones are told apart however
- * they end.
- */
-export function occurrence(running: Running, key: string): string {
-  const before = running.begun.get(key) ?? 0
-  running.begun.set(key, before + 1)
-  return before === 0 ? key : `${key}#${before + 1}`
 }

@@ -27,7 +27,7 @@ import type { Steps } from '../kernel/ports.ts'
 import { makeStepKey } from '../kernel/recorded.ts'
 import type { Running } from '../kernel/running.ts'
 import { runToolOutside, runTool } from './run-tool.ts'
-import { occurrence } from './run-tool.ts'
+import { occurrence } from './occurrence.ts'
 
 export function createSteps(runtime: Runtime, running: Running): Steps {
   return {
