@@ -17,6 +17,8 @@ export class Facts {
   readonly deleted = new Set<SessionId>()
   readonly sessions = new Set<SessionId>()
   readonly parents = new Map<SessionId, SessionId | null>()
+  /** Below whom each was made, whoever adopted it since. */
+  readonly madeBelow = new Map<SessionId, SessionId | null>()
   readonly questions = new Map<string, { turn: TurnId | null; isAnswered: boolean }>()
   /** Whose each is or was. */
   readonly drafts = new Map<string, SessionId>()
@@ -48,6 +50,7 @@ export class Facts {
     if (event.type === 'session.created') {
       this.sessions.add(event.session)
       this.parents.set(event.session, event.parent)
+      this.madeBelow.set(event.session, event.parent)
     }
     if (event.type === 'session.archived' && event.cause === 'deleted') this.deleted.add(event.session)
     if (event.type === 'session.adopted') {

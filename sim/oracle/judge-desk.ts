@@ -59,10 +59,13 @@ function judgeChange(state: State, id: string, by: SessionId | null): string[] {
 }
 
 const judges: { readonly [K in (typeof deskDeeds)[number]]: Judge } = {
-  create(state, { act: { a, b }, picked }) {
+  create({ facts }, { act: { a, b }, name, picked }) {
     if (nameAgent(a % 7) === 'ghost') return ['agent_unknown']
+    const parent = b % 3 === 0 ? (picked(b) as SessionId) : null
     // One that was deleted can come back, and may have sessions below it.
-    return b % 3 === 0 && !state.facts.sessions.has(picked(b) as SessionId) ? ['session_unknown'] : ['done']
+    if (parent !== null && !facts.sessions.has(parent)) return ['session_unknown']
+    const before = facts.madeBelow.get(`ses_${name}`)
+    return before === undefined || before === parent ? ['done'] : ['bad_input']
   },
   // With nothing said yet, nobody can go back.
   fork: (state, { act }) => ifThere(state, main(act.a), act.b % 3 === 0 ? ['done'] : ['done', 'bad_input']),
