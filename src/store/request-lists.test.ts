@@ -1,9 +1,9 @@
 /** Requests by index: which are listed, whom they asked, where, and how they ended for the one who asked. */
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { expect, onTestFinished, test } from 'vitest'
+import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { world, type World } from '../../test/kits/world.ts'
 import { isRefusal } from '../model/refusal.ts'
 import type { FlowSummary, FlowsQuery } from '../wire/flows.ts'
@@ -11,6 +11,10 @@ import { openDatabase } from './directory.ts'
 import { prepareLists } from './lists.ts'
 import { rebuild, viewsEqual } from './rebuild.ts'
 import { migrations, requestsSince } from './schema.ts'
+
+/** Where nobody else works: this package may be anywhere, also below /tmp. */
+const there = realpathSync(mkdtempSync(join(tmpdir(), 'tieline-there-')))
+afterAll(() => rmSync(there, { recursive: true }))
 
 const fails = async (): Promise<string> => Promise.reject(new Error('no compiler here'))
 
@@ -28,7 +32,7 @@ const titles = async (w: World, query: Partial<FlowsQuery>): Promise<string[]> =
 async function fill(w: World): Promise<void> {
   await w.run('coder', 'Build it')
   await w.run('writer', 'Write it')
-  const client = w.desks.as({ client: { name: 'claude-code', cwd: '/tmp' } })
+  const client = w.desks.as({ client: { name: 'claude-code', cwd: there } })
   await w.until(client.calls.open({ agent: 'coder', task: 'Build there' }))
   await w.until(client.calls.open({ agent: 'writer', task: 'Write there' }))
   await w.until(client.calls.open({ agent: 'nobody', task: 'Paint there' }))
@@ -54,8 +58,8 @@ test('requests are found by how they ended, whom they asked and where, whoever m
     'Build it',
   ])
   expect(await titles(w, { agent: 'writer' })).toEqual(['Write there', 'Write it'])
-  expect(await titles(w, { agent: 'writer', project: '/tmp' })).toEqual(['Write there'])
-  expect(await titles(w, { project: '/tmp', state: 'unseen' })).toEqual([
+  expect(await titles(w, { agent: 'writer', project: there })).toEqual(['Write there'])
+  expect(await titles(w, { project: there, state: 'unseen' })).toEqual([
     'Build later',
     'Paint there',
     'Build there',

@@ -1,9 +1,11 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { Agent } from '../../model/agent.ts'
 import { explain, isRefusal } from '../../model/refusal.ts'
+import { packageDir } from '../../own-files.ts'
 import { describePeers, describeUnconfined } from './describe-open.ts'
 import { createLauncher, type LauncherOptions } from './launcher.ts'
 import { mayReach } from './outward.ts'
@@ -43,7 +45,21 @@ test('programs on the PATH are seen although they are below /tmp, but not what i
   for (const path of [bin, join(cwd, 'bin')]) mkdirSync(path)
   const path = `${bin}:${join(cwd, 'bin')}:${join(home, '.ssh')}:relative:/usr/bin`
   const options = { home, dataDir: null, configuration: [], writable: [], hidden: [] }
-  expect(findPlaces(cwd, { ...options, path }).seen).toEqual([bin])
+  const { seen } = findPlaces(cwd, { ...options, path })
+  expect(seen.filter((one) => one.startsWith(home))).toEqual([bin])
+})
+
+test('a driven agent finds the program that calls us also where this package is below /tmp', () => {
+  const home = makeHome('/tmp')
+  const copy = join(home, 'package')
+  for (const file of ['package.json', 'src/own-files.ts', 'src/adapters/sandbox/places.ts'])
+    cpSync(join(packageDir, file), join(copy, file))
+  const options = { home, dataDir: null, configuration: [], writable: [], hidden: [] }
+  const script = `
+    const { findPlaces } = await import(${JSON.stringify(join(copy, 'src/adapters/sandbox/places.ts'))})
+    console.log(JSON.stringify(findPlaces('/', ${JSON.stringify(options)}).seen))`
+  const seen = execFileSync(process.execPath, ['--input-type=module', '-e', script], { env: {} })
+  expect(JSON.parse(String(seen))).toContain(copy)
 })
 
 describe('without a sandbox on this machine', () => {

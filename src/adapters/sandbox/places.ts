@@ -1,6 +1,7 @@
 /** What a program in a sandbox may write, what it may not see, and what it may see but never change. */
 import { realpathSync, statSync } from 'node:fs'
 import { delimiter, dirname, isAbsolute, join } from 'node:path'
+import { packageDir } from '../../own-files.ts'
 
 export type PlaceOptions = {
   home: string
@@ -79,14 +80,16 @@ export function findPlaces(directory: string, options: PlaceOptions): Places {
     hiddenAbove: hidden.filter(isAbove),
     hidden: hidden.filter((one) => !isAbove(one)),
     own,
-    // Programs that were installed below /tmp are there too, and so is this Node.
+    // Programs that were installed below /tmp are there too, and so are this Node and this package.
     seen: [...(options.seen ?? []).flatMap(real), ...listPrograms(options.path).filter(isCovered)],
     kept: kept.filter((path) => !isWithin(cwd, path) && !hidden.some((one) => isWithin(path, one.path))),
   }
 }
 
 const listPrograms = (path = ''): string[] => [
-  ...new Set([...path.split(delimiter).filter(isAbsolute), dirname(process.execPath)].flatMap(real)),
+  ...new Set(
+    [...path.split(delimiter).filter(isAbsolute), dirname(process.execPath), packageDir].flatMap(real),
+  ),
 ]
 
 const isWithin = (path: string, place: string): boolean => path === place || path.startsWith(`${place}/`)
