@@ -5,7 +5,9 @@
 import type { SeenStep, DrivenSteps } from '../kernel/driven-port.ts'
 import { flush } from '../kernel/flush.ts'
 import { Fenced, Stopped } from '../kernel/faults.ts'
+import { makeStepKey } from '../kernel/recorded.ts'
 import type { Running } from '../kernel/running.ts'
+import { occurrence } from './occurrence.ts'
 import type { Runtime } from './runtime.ts'
 
 export const drivenSteps = (runtime: Runtime, running: Running): DrivenSteps => ({
@@ -16,7 +18,9 @@ export const drivenSteps = (runtime: Runtime, running: Running): DrivenSteps => 
     if (!runtime.asks) return { answer: 'deny', by: 'nobody can be asked here' }
     running.toolsRunning += 1
     try {
-      return await runtime.rooms.askPerson(running, tool, input, key)
+      // The id of a tool call is the agent's own, and may come again: leave for one act is none for another.
+      const step = occurrence(running, makeStepKey('tool', tool, { key, input }))
+      return await runtime.rooms.askPerson(running, tool, input, step)
     } finally {
       running.toolsRunning -= 1
       running.progressAt = runtime.clock.elapsed()

@@ -2,7 +2,7 @@
  * Permission questions: a tool under an agent's `ask` waits for a person. Answered once; no answer by the
  * deadline is a no.
  */
-import type { EventOf, StoredEvent } from '../../model/event.ts'
+import type { EventOf } from '../../model/event.ts'
 import type { Answer, AnswerScope } from '../../model/question.ts'
 import type { Json } from '../../model/json.ts'
 import { isRefusal, type Refusal } from '../../model/refusal.ts'
@@ -99,22 +99,16 @@ function askedEvent(
 type Found = { answer: Answer | null; by: string | null; reason: string | null; deadline: number }
 
 async function lookUp(runtime: Runtime, running: Running, question: string): Promise<Found | null> {
-  const events = await readAll(runtime.store, running.row.openedSeq - 1, {
-    sessions: [running.row.session],
-    types: ['question.asked', 'question.answered'],
-  })
-  return foundIn(events, question)
-}
-
-function foundIn(events: readonly StoredEvent[], question: string): Found | null {
-  let found: Found | null = null
-  for (const { event } of events) {
-    if (event.type === 'question.asked' && event.question === question)
-      found = { answer: null, by: null, reason: null, deadline: event.deadline }
-    if (event.type === 'question.answered' && event.question === question && found !== null)
-      found = { ...found, answer: event.answer, by: event.by, reason: event.reason ?? null }
+  const known = await runtime.lists.question(question)
+  const asked = known?.asked.event
+  if (known == null || asked?.type !== 'question.asked') return null
+  const { answer, by } = known
+  return {
+    answer,
+    by,
+    reason: answer === 'deny' ? await readReason(runtime, running, question) : null,
+    deadline: asked.deadline,
   }
-  return found
 }
 
 async function waitForAnswer(
