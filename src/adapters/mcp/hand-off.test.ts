@@ -1,9 +1,23 @@
 import { expect, onTestFinished, test } from 'vitest'
-import type { Desk } from '../../runtime/desk/desk.ts'
+import type { Desk, Desks } from '../../runtime/desk/desk.ts'
+import { isRefusal } from '../../model/refusal.ts'
 import type { ToolAnswer } from '../../runtime/kernel/ports.ts'
 import { systemClock as clock } from '../../runtime/kernel/system-clock.ts'
 import { openLine } from '../../open-line.ts'
 import { findHandOffMs, useWithin } from './hand-off.ts'
+
+const handOff = (line: { desks: Desks }, waiting: Desk, limitMs: number, signal: AbortSignal) => ({
+  limitMs,
+  clock,
+  signal,
+  waiting,
+  user: line.desks.as({}),
+})
+
+function stoppable(): { signal: AbortSignal; abort: () => void } {
+  const stop = new AbortController()
+  return { signal: stop.signal, abort: () => stop.abort() }
+}
 
 async function open() {
   const line = await openLine({
@@ -18,8 +32,13 @@ async function open() {
   onTestFinished(() => line.close())
   const desk = line.desks.as({ client: { name: 'codex-mcp-client', cwd: process.cwd() } })
   const call = async (agent: string, limitMs: number, signal = new AbortController().signal) =>
-    ((await useWithin(desk, { agent_name: agent, task: 'go' }, { limitMs, clock, signal })) as ToolAnswer)
-      .value as Record<string, unknown>
+    (
+      (await useWithin(
+        desk,
+        { agent_name: agent, task: 'go' },
+        handOff(line, desk, limitMs, signal),
+      )) as ToolAnswer
+    ).value as Record<string, unknown>
   return { line, desk, call }
 }
 
@@ -52,7 +71,7 @@ test('a client that cancels while its call is begun has cancelled it too', async
   }
   const slow = { calls: desk.calls, sessions: desk.sessions, tools: { ...desk.tools, use } } as Desk
   const asked = { agent_name: 'stuck', task: 'go' }
-  const answer = await useWithin(slow, asked, { limitMs: 20_000, clock, signal: stop.signal })
+  const answer = await useWithin(slow, asked, handOff(line, desk, 20_000, stop.signal))
   expect(answer).toMatchObject({ value: { outcome: 'cancelled' } })
   await line.idle()
 })
@@ -66,4 +85,44 @@ test('a call that such a client cannot wait for is handed off, whoever is called
   expect(await find('codex-mcp-client', 'quick', { timeout_seconds: 271 })).toBe(270_000)
   expect(await find('codex-mcp-client', 'codex', { timeout_seconds: 60 })).toBeNull()
   expect(await find('claude-code', 'codex')).toBeNull()
+})
+
+/** A turn that goes on, as which a program speaks. */
+async function openTurn() {
+  const line = await openLine({
+    agents: {
+      driven: { script: [{ hang: true }], allowSubAgentCalls: true, tools: ['*'] },
+      slow: { script: [{ say: 'at last', delayMs: 300 }] },
+      stuck: { script: [{ hang: true }] },
+    },
+    onWarning: () => undefined,
+  })
+  onTestFinished(() => line.close())
+  line.run('driven', 'go').then(String, () => undefined)
+  while (line.running() < 1) await clock.sleep(20)
+  const list = await line.desks.as({}).log.flows({})
+  const turn = (isRefusal(list) ? undefined : list.flows[0]?.turn) ?? 'turn_none'
+  const who = { kind: 'turn' as const, turn }
+  const as = (signal: AbortSignal, act: string | null = null) => line.desks.as({ who, signal, act })
+  return { line, as }
+}
+
+test('a program in a turn that hands off with a key gets the result of its call', async () => {
+  const { line, as } = await openTurn()
+  const { signal } = new AbortController()
+  const asked = { agent_name: 'slow', task: 'go' }
+  const answer = await useWithin(as(signal, 'k1'), asked, handOff(line, as(signal), 10_000, signal))
+  expect(answer).toMatchObject({ value: { outcome: 'completed', output: 'at last' } })
+})
+
+test('a program in a turn that cancels while it waits has cancelled the call', async () => {
+  const { line, as } = await openTurn()
+  const { signal, abort } = stoppable()
+  const asked = { agent_name: 'stuck', task: 'go' }
+  const used = useWithin(as(signal), asked, handOff(line, as(signal), 5000, signal))
+  while (line.running() < 2) await clock.sleep(20)
+  abort()
+  await used
+  while (line.running() > 1) await clock.sleep(20)
+  expect(await line.desks.as({}).calls.list()).toMatchObject({ calls: [{ outcome: 'cancelled' }] })
 })

@@ -3,6 +3,7 @@
  * is begun in the background for them, and waited for as long as they can: they get its result, or its id and what
  * to do next, and never a timeout.
  */
+import { isCallId, toTurnId } from '../../model/id.ts'
 import { isRecord, textAt, type Json } from '../../model/json.ts'
 import { isRefusal, type Refusal } from '../../model/refusal.ts'
 import type { Desk } from '../../runtime/desk/desk.ts'
@@ -33,23 +34,33 @@ export async function findHandOffMs(
   return isShort ? null : limitMs
 }
 
+type HandOff = {
+  limitMs: number
+  clock: Clock
+  signal: AbortSignal
+  /** The same asker without a key: that is the call's, and in a live turn another use with it is refused. */
+  waiting: Desk
+  /** Who may cancel the call: the token of a turn sees no session. */
+  user: Desk
+}
+
 export async function useWithin(
   desk: Desk,
   input: Input,
-  { limitMs, clock, signal }: { limitMs: number; clock: Clock; signal: AbortSignal },
+  { limitMs, clock, signal, waiting, user }: HandOff,
 ): Promise<ToolAnswer | Refusal> {
   const end = clock.elapsed() + limitMs
   const begun = await desk.tools.use('sub_agent', { ...input, background: true })
   if (isRefusal(begun) || !isRecord(begun.value) || begun.value['outcome'] !== null) return begun
   const call = textAt(begun.value, 'call_id')
   // A client that cancels has cancelled the call, although it runs in the background.
-  const cancel = (): void => void cancelCall(desk, call).catch(() => undefined)
+  const cancel = (): void => void cancelCall(user, call).catch(() => undefined)
   if (signal.aborted) cancel()
   else signal.addEventListener('abort', cancel, { once: true })
   try {
     for (let left = limitMs; left > 0; left = end - clock.elapsed()) {
       const seconds = Math.min(sliceSeconds, left / 1000)
-      const waited = await desk.tools.use('wait_for_call', { call_id: call, timeout_seconds: seconds })
+      const waited = await waiting.tools.use('wait_for_call', { call_id: call, timeout_seconds: seconds })
       if (isRefusal(waited) || !isRecord(waited.value) || waited.value['outcome'] !== null) return waited
     }
     return begun
@@ -58,7 +69,9 @@ export async function useWithin(
   }
 }
 
+/** That call alone, also while it waits behind what others asked of the same session. */
 async function cancelCall(desk: Desk, call: string): Promise<void> {
   const record = await desk.calls.get(call)
-  if (!isRefusal(record) && record.targetSession !== null) await desk.sessions.cancel(record.targetSession)
+  if (isRefusal(record) || record.targetSession === null || !isCallId(record.call)) return
+  await desk.sessions.cancel(record.targetSession, { turn: toTurnId(record.call) })
 }

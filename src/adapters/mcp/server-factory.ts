@@ -131,12 +131,8 @@ async function callTool(
   )
   const token = ctx.mcpReq._meta?.progressToken
   try {
-    const desk = desks.as({
-      ...as,
-      signal: running.signal,
-      act: deriveAct(asker, ctx, who, name),
-      trace: findTrace(ctx.mcpReq._meta),
-    })
+    const asked = { ...as, signal: running.signal, trace: findTrace(ctx.mcpReq._meta) }
+    const desk = desks.as({ ...asked, act: deriveAct(asker, ctx, who, name) })
     const limitMs = await findHandOffMs(
       desks.as({}),
       'client' in as ? as.client.name : nameProgram(asker, ctx),
@@ -146,7 +142,13 @@ async function callTool(
     const used =
       limitMs === null
         ? desk.tools.use(name, input)
-        : useWithin(desk, input, { limitMs, clock, signal: running.signal })
+        : useWithin(desk, input, {
+            limitMs,
+            clock,
+            signal: running.signal,
+            waiting: desks.as(asked),
+            user: desks.as({}),
+          })
     const work = untilStopping(running.stopping, used)
     // The desk does not say in which session a turn runs, and nothing but a message depends on it.
     const session = who.kind === 'session' ? who.session : null
