@@ -18,13 +18,16 @@ function serverWith(known: readonly string[]) {
   }
 }
 
+const work = { session: 'ses_a', message: 'msg_1' }
+
 test('what is late is ended as late, and by a server from before an update as cancelled', async () => {
-  const [present, older] = [serverWith(['timedOut']), serverWith([])]
-  for (const server of [present, older]) await endWork(server, 'ses_a', true)
-  expect(present.cancelled).toEqual([{ timedOut: true }])
-  expect(older.cancelled).toEqual([{}])
-  await endWork(present, 'ses_a', false)
-  expect(present.cancelled).toEqual([{ timedOut: true }, {}])
+  const [present, older, oldest] = [serverWith(['turn', 'timedOut']), serverWith(['turn']), serverWith([])]
+  for (const server of [present, older, oldest]) await endWork(server, work, true)
+  expect(present.cancelled).toEqual([{ turn: 'turn_1', timedOut: true }])
+  expect(older.cancelled).toEqual([{ turn: 'turn_1' }])
+  expect(oldest.cancelled).toEqual([{}])
+  await endWork(present, work, false)
+  expect(present.cancelled.at(-1)).toEqual({ turn: 'turn_1' })
 })
 
 test('a cancel that is refused for another reason is not sent a second time', async () => {
@@ -33,7 +36,7 @@ test('a cancel that is refused for another reason is not sent a second time', as
     tries += 1
     return Promise.reject(new TielineError({ code: 'session_unknown', message: 'no such session' }, 404))
   }
-  await expect(endWork({ cancel }, 'ses_a', true)).rejects.toThrow('no such session')
+  await expect(endWork({ cancel }, work, true)).rejects.toThrow('no such session')
   expect(tries).toBe(1)
 })
 

@@ -7,6 +7,7 @@ import { surroundings } from '../../client/surroundings.ts'
 import { describeError, TielineError } from '../../client/tieline-error.ts'
 import type { EventOf, Outcome } from '../../model/event.ts'
 import { toTurnId } from '../../model/id.ts'
+import { idSuffix } from '../../model/mail.ts'
 import { opensTurn } from '../../model/opening.ts'
 import { systemClock } from '../../runtime/kernel/system-clock.ts'
 import { trackConnection, type Connection } from '../reach/connection.ts'
@@ -163,18 +164,25 @@ export async function openWatch(client: TielineClient, options: WatchOptions): P
   }
 }
 
-/** A server from before an update does not know why somebody cancels, and refuses to hear it. */
+/**
+ * Ends what was asked for and nothing else: in a session that others use too, theirs may run while this waits. A server
+ * from before an update does not know why somebody cancels, or not even which turn, and refuses to hear it.
+ */
 export async function endWork(
   sessions: Pick<TielineClient['sessions'], 'cancel'>,
-  session: string,
+  { session, message }: Pick<Work, 'session' | 'message'>,
   timedOut: boolean,
 ): Promise<void> {
-  try {
-    await sessions.cancel(session, timedOut ? { timedOut } : {})
-  } catch (fault) {
-    if (!timedOut || !(fault instanceof TielineError) || fault.code !== 'bad_input') throw fault
-    await sessions.cancel(session)
+  const turn = `turn_${idSuffix(message)}`
+  const asks = [...(timedOut ? [{ turn, timedOut }] : []), { turn }]
+  for (const ask of asks) {
+    try {
+      return void (await sessions.cancel(session, ask))
+    } catch (fault) {
+      if (!(fault instanceof TielineError) || fault.code !== 'bad_input') throw fault
+    }
   }
+  await sessions.cancel(session)
 }
 
 async function follow(
@@ -191,7 +199,7 @@ async function follow(
   const over = new AbortController()
   let timedOut = false
   const cancel = (): void =>
-    void endWork(client.sessions, session, timedOut).catch((error: unknown) =>
+    void endWork(client.sessions, { session, message }, timedOut).catch((error: unknown) =>
       waiters.get(message)?.reject(error),
     )
   try {
