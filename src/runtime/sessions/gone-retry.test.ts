@@ -86,29 +86,62 @@ test.each([
   expect(answers[0]).toMatchObject({ ok: true, value: { error: null } })
 })
 
-test.each(['k', null])(
-  'a call whose client went before it was opened leaves no number: key %s',
-  async (id) => {
-    let coded = 0
-    const ask = { agent_name: 'coder', task: 'x' }
-    const { w, answers } = await twice(
-      async (useTool, { node: { runtime } }) => {
-        const gone = new AbortController()
-        const enter = runtime.opening.enter.bind(runtime.opening)
-        runtime.opening.enter = async (owner) => {
-          await enter(owner)
-          runtime.opening.enter = enter
-          gone.abort()
-        }
-        await useTool('sub_agent', ask, { id, signal: gone.signal })
-      },
-      (useTool) => useTool('sub_agent', ask, { id }),
-      { agents: { coder: { script: async () => `did ${(coded += 1)}` } } },
-    )
-    expect([coded, (await w.events('call.opened')).length]).toEqual([1, 1])
-    expect(answers).toMatchObject([{ value: { output: 'did 1' } }, { value: { output: 'did 1' } }])
-  },
-)
+test.each([
+  ['k', 'k'],
+  ['k', 'k2'],
+  [null, null],
+])('a call whose client went before it was opened leaves no number: keys %s and %s', async (id, next) => {
+  let coded = 0
+  const ask = { agent_name: 'coder', task: 'x' }
+  const { w, answers } = await twice(
+    async (useTool, { node: { runtime } }) => {
+      const gone = new AbortController()
+      const enter = runtime.opening.enter.bind(runtime.opening)
+      runtime.opening.enter = async (owner) => {
+        await enter(owner)
+        runtime.opening.enter = enter
+        gone.abort()
+      }
+      await useTool('sub_agent', ask, { id, signal: gone.signal })
+    },
+    (useTool) => useTool('sub_agent', ask, { id: next }),
+    { agents: { coder: { script: async () => `did ${(coded += 1)}` } } },
+  )
+  expect([coded, (await w.events('call.opened')).length]).toEqual([1, 1])
+  expect(answers).toMatchObject([{ value: { output: 'did 1' } }, { value: { output: 'did 1' } }])
+})
+
+test('a call whose client went while the same was asked again keeps its number for the next try', async () => {
+  let coded = 0
+  const ask = { agent_name: 'coder', task: 'x' }
+  const { w, answers } = await twice(
+    async (useTool, { node: { runtime } }) => {
+      const gone = new AbortController()
+      const [reached, other] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+      const enter = runtime.opening.enter.bind(runtime.opening)
+      runtime.opening.enter = async (owner) => {
+        runtime.opening.enter = enter
+        reached.resolve()
+        await other.promise
+        gone.abort()
+        await enter(owner)
+      }
+      const left = useTool('sub_agent', ask, { id: 'k1', signal: gone.signal })
+      await reached.promise
+      await useTool('sub_agent', ask, { id: 'k2' })
+      other.resolve()
+      await left
+    },
+    async (useTool) => [
+      await useTool('sub_agent', ask, { id: 'k1' }),
+      await useTool('sub_agent', ask, { id: 'k2' }),
+    ],
+    { agents: { coder: { script: async () => `did ${(coded += 1)}` } } },
+  )
+  expect([coded, (await w.events('call.opened')).length]).toEqual([2, 2])
+  const both = [{ value: { output: 'did 2' } }, { value: { output: 'did 1' } }]
+  expect(answers).toMatchObject([both, both])
+})
 
 test('a question that was closed because its client had gone is asked again, and what is allowed is done', async () => {
   let runs = 0

@@ -169,3 +169,25 @@ test('a try that broke, or whose client went away before it began, is no answer 
   expect(await ask('b', AbortSignal.abort())).toMatchObject({ value: { error: { code: 'cancelled' } } })
   expect(await ask('b')).toEqual({ ok: true, value: 3 })
 })
+
+test('after a thousand keys in one live turn a second try still has no second effect', async () => {
+  let done = 0
+  const pay: Tool = {
+    name: 'pay',
+    effect: 'write',
+    calling: false,
+    describe: () => ({ name: 'pay', description: '', input: {} }),
+    run: async () => ({ ok: true, value: (done += 1) }),
+  }
+  const w = await world({
+    tools: [pay],
+    agents: { driven: { script: async (turn) => (await w.clock.sleep(600_000, turn.signal), 'ok') } },
+  })
+  void w.ask('driven', 'go').then(String, () => undefined)
+  await w.rest()
+  const who: Who = { kind: 'turn', turn: w.node.runtime.running.keys().next().value ?? 'turn_none' }
+  const payOnce = (n: number) => w.exchange.useTool(who, 'pay', { n }, use({ id: `k${n}` }))
+  for (let n = 0; n <= 1000; n += 1) await payOnce(n)
+  expect(valueOf(await payOnce(1000))).toBe(1001)
+  expect(done).toBe(1001)
+})

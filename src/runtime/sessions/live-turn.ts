@@ -20,6 +20,7 @@ type Try = {
   step: Step
   /** Null where nothing of it was recorded: the next try is the same step. */
   answer: Promise<ToolAnswer> | null
+  isOver: boolean
   /** How many clients wait for the answer. When the last one has gone, `gone` aborts. */
   waiting: number
   gone: AbortController
@@ -47,10 +48,18 @@ export async function useInTurn(
     if (before !== undefined && before.asked !== what)
       return { code: 'message_already_sent', message: `msg_${id}` }
     if (signal.aborted) return clientGone
+    if (before === undefined && known.size >= triesMax) forgetOldest(known)
     if (before === undefined && known.size >= triesMax) return runOnce(runtime, running, asked, signal)
     const { answer = null, step = { key: null } } = before ?? {}
     if (before === undefined || answer === null) {
-      const made: Try = { asked: what, step, answer: null, waiting: 0, gone: new AbortController() }
+      const made: Try = {
+        asked: what,
+        step,
+        answer: null,
+        isOver: false,
+        waiting: 0,
+        gone: new AbortController(),
+      }
       known.set(id, made)
       return join(made, begin(runtime, running, asked, made), signal)
     }
@@ -65,9 +74,17 @@ function begin(runtime: Runtime, running: Running, asked: ToolAsk, made: Try): P
   const { step, gone } = made
   made.answer = doAsked(runtime, running, asked, { gone: gone.signal, step }).catch((fault: unknown) => {
     made.answer = null
+    giveBack(running, step)
     return answerFault(running, gone.signal, fault)
   })
+  const over = (): void => void (made.isOver = true)
+  made.answer.then(over, over)
   return made.answer
+}
+
+/** A client that tries again does so soon: of the oldest that are over nobody asks any more. */
+function forgetOldest(known: Map<string, Try>): void {
+  for (const [id, { isOver }] of known) if (isOver) return void known.delete(id)
 }
 
 /** Nobody can try it again: it has no id, or there are too many. */

@@ -17,11 +17,14 @@ export function occurrence({ begun }: Running, request: string, step?: Step): st
 }
 
 /**
- * Nothing of that step was recorded, and nobody will try it again: where none came after it, the next one is the
- * same step. A turn that runs from its record would number it otherwise.
+ * Nothing of that step was recorded: where none came after it, the next one is the same step, whoever asks for it. A
+ * turn that runs from its record would number it otherwise.
  */
-export function giveBack({ begun }: Running, { key }: Step): void {
+export function giveBack({ begun }: Running, step: Step): void {
+  const { key } = step
   if (key === null) return
   const [, request = key, number = '1'] = /^(.*)#(\d+)$/s.exec(key) ?? []
-  if (begun.get(request) === Number(number)) begun.set(request, Number(number) - 1)
+  if (begun.get(request) !== Number(number)) return
+  begun.set(request, Number(number) - 1)
+  step.key = null
 }
