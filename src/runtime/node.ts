@@ -7,7 +7,7 @@ import { mapGently } from './kernel/gently.ts'
 import { Fenced, LineClosed, Stopped } from './kernel/faults.ts'
 import { forgetPast, forgetTime, overHere, stillRuns } from './kernel/kept-time.ts'
 import { createRuntime, type Runtime as Rooms, type RuntimePorts } from './sessions/runtime.ts'
-import { toCallId, isCallId, type SessionId, type TurnId } from '../model/id.ts'
+import { toTurnId, toCallId, isCallId, type SessionId, type TurnId } from '../model/id.ts'
 import type { EventOf, Outcome } from '../model/event.ts'
 import { buryStranded } from './mail/mail-inbox.ts'
 import { settleBelow, unrecordedEnd } from './kernel/running.ts'
@@ -205,6 +205,8 @@ async function lookAtRunning(runtime: Runtime): Promise<void> {
 function handleHint(runtime: Runtime, hint: Hint): void {
   switch (hint.kind) {
     case 'call.ended':
+      // One that never began takes what was said to it along.
+      runtime.steeredEarly.delete(toTurnId(hint.call))
       if (hint.event !== undefined) noteEnding(runtime, hint.event)
       else if (runtime.callWaiters.has(hint.call)) look(runtime)
       return

@@ -227,6 +227,27 @@ test('a word to a turn that is queued is given when it begins', async () => {
   expect(heard.flatMap(({ words }) => words)).toEqual(['early'])
 })
 
+test('R11: what was said to a call that never begins is forgotten with it', async () => {
+  const nobody = listener([], 1, () => w.clock)
+  const w = await world({
+    agents: {
+      boss: {
+        script: (turn) => turn.tool('sub_agent', { agent_name: 'worker', task: 'x' }).then(() => 'ok'),
+      },
+      worker: { driver: nobody },
+    },
+    isThere: (agent) => agent !== 'worker',
+  })
+  const run = w.ask('boss', 'go')
+  await w.rest()
+  const call = (await w.events('call.opened'))[0]?.event.call ?? ('call_none' as CallId)
+  await steerCall(w.node.runtime, call, 'early', null, null)
+  expect(w.node.runtime.steeredEarly.size).toBe(1)
+  await cancel(w.node.runtime, toTurnId(call), 'cancelled', 'not needed any more')
+  await w.until(run)
+  expect(w.node.runtime.steeredEarly.size).toBe(0)
+})
+
 test('an agent that does not answer to a word keeps who spoke waiting for six seconds only', async () => {
   const { w, call } = await called([], {}, 20)
   const running = w.node.runtime.running.get(toTurnId(call))
