@@ -36,7 +36,7 @@ test('leave for one act of a driven agent is none for another with the same id o
     steps.ask('execute', { title: 'ls' }, 'permission-1'),
   ]
   await w.pass(100)
-  expect(await Promise.race([...others, 'waits'])).toBe('waits')
+  expect(await Promise.race([...others, Promise.resolve('waits')])).toBe('waits')
   await allow(w)
   expect(await w.until(Promise.all(others))).toMatchObject([{ answer: 'allow' }, { answer: 'allow' }])
   expect(await w.events('question.asked')).toHaveLength(3)
