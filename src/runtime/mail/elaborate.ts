@@ -5,10 +5,11 @@
  * Where no model can do it, the text stays as it was, and why is recorded with it.
  */
 import type { Grant } from '../../model/event.ts'
-import type { SessionRow } from '../../model/facts.ts'
+import type { Activation, SessionRow } from '../../model/facts.ts'
 import { fingerprint } from '../../model/fingerprint.ts'
 import { frameDraft, frameUnder, type Boundary } from '../../model/frame.ts'
 import type { SessionId, TurnId } from '../../model/id.ts'
+import { grantMoney, moneyLeft } from '../../model/money-budget.ts'
 import { countGently } from '../../model/text.ts'
 import { untilEnded } from '../turns/turn-ending.ts'
 import { assertOurs, commit, type OpenedTurn, openTurn, sentEvent, startedEvent } from '../kernel/commit.ts'
@@ -96,8 +97,8 @@ async function begin(
     running,
     [`session:${own.id}`, `session:${session}`, `flow:${row.flow}`],
     async (tx, buffered) => {
-      const { stopping, tokensBelow } = assertOurs(await tx.activation(row.id), running, runtime)
-      if (stopping !== null) throw new Stopped(stopping)
+      const taken = assertOurs(await tx.activation(row.id), running, runtime)
+      if (taken.stopping !== null) throw new Stopped(taken.stopping)
       if ((await tx.turn(turn)) !== null) {
         tx.append(...buffered)
         return 'known'
@@ -121,7 +122,7 @@ async function begin(
         applet: elaborateApplet,
         text,
         tokens,
-        grant: limitGrant(running, tokensBelow, session),
+        grant: limitGrant(running, taken, session),
       })
       const deadline = Math.min(
         tx.now + runtime.limits.subagentTimeoutMs,
@@ -141,10 +142,15 @@ async function begin(
   )
 }
 
-/** R7: no tool, one answer, and at most half of what is left. */
-function limitGrant({ row, agent, tokensUsed }: Running, tokensBelow: number, session: SessionId): Grant {
+/** R7: no tool, one answer, and at most half of what is left, in tokens and in money. */
+function limitGrant(
+  { row, agent, tokensUsed, spent }: Running,
+  { tokensBelow, nanoUsdBelow }: Activation,
+  session: SessionId,
+): Grant {
   const left =
     row.grant.tokensMax === null ? null : Math.max(0, row.grant.tokensMax - tokensUsed - tokensBelow)
+  const money = moneyLeft({ grant: row.grant, spent, nanoUsdBelow })
   return {
     agent: agent.name,
     depth: row.grant.depth,
@@ -152,6 +158,7 @@ function limitGrant({ row, agent, tokensUsed }: Running, tokensBelow: number, se
     path: [{ session, agent: agent.name }],
     authority: { tools: [], nested: false },
     tokensMax: left === null ? null : Math.ceil(left / 2),
+    ...grantMoney(money === null ? null : Math.ceil(money / 2)),
     maxIterations: 1,
   }
 }

@@ -159,6 +159,7 @@ export async function readFacts(
       turn: {
         ...turn,
         tokensUsed: sender.running.tokensUsed,
+        spent: sender.running.spent,
         deadline: deadlineNow(runtime, turn.id, turn.deadline),
       },
       session: sender.running.session,
