@@ -1,0 +1,41 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { WebSocket } from 'ws'
+import { expect, onTestFinished, test } from 'vitest'
+import { feedSocket } from './feed-socket.ts'
+import type { Feed } from './feed.ts'
+
+test('a socket that is closed while its sessions are looked for follows nothing', async () => {
+  const found = Promise.withResolvers<{ sessions: null }>()
+  const told: string[] = []
+  const feed = {
+    writes: { hold: () => undefined, buffered: () => 0 },
+    join: () => () => void told.push('left'),
+    follow: () => ({ start: () => told.push('start'), stop: () => told.push('stop') }),
+    find: () => found.promise,
+    resolveStart: () => 0,
+  } as unknown as Feed
+  const sockets = feedSocket({
+    doors: {},
+    feed,
+    log: () => undefined,
+    rate: { take: () => null },
+    listenersMax: 10,
+    bufferedBytesMax: 1000,
+    admit: async () => ({ who: { kind: 'user' }, client: 'me' }),
+  })
+  const http = createServer()
+  http.on('upgrade', (request, socket, head) => void sockets.upgrade(request, socket, head))
+  http.listen(0, '127.0.0.1')
+  await once(http, 'listening')
+  onTestFinished(() => void http.close())
+  const ws = new WebSocket(`ws://127.0.0.1:${(http.address() as AddressInfo).port}/ws`)
+  await once(ws, 'open')
+  ws.close()
+  await expect.poll(() => sockets.count()).toBe(0)
+  found.resolve({ sessions: null })
+  await sleep(20)
+  expect(told).toEqual(['left', 'stop'])
+})
