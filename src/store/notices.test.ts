@@ -54,3 +54,15 @@ test('R11: what turns were given is listed too, but not from any distance; what 
   await talk(2100)
   expect(await list()).toEqual([[1994, 'waiting', 3000]])
 })
+
+test('of notices that were raised together the newest are listed', async () => {
+  const store = sqliteStore({ directory: ':memory:', now: () => 0 })
+  await append(store, created('ses_a'))
+  const raised = ['one', 'two', 'three'].map(
+    (about) => ({ type: 'notice.raised', session: 'ses_a', turn: null, about, text: about }) as const,
+  )
+  await append(store, ...raised)
+  const told = await store.transact(['session:ses_a'], async (tx) => tx.notices('ses_a'))
+  await append(store, { ...sent('ses_a', 'turn_told'), ...(told === null ? {} : { notices: told }) })
+  expect((await store.lists.raisedNotices('ses_a', 2)).map(({ about }) => about)).toEqual(['two', 'three'])
+})

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { virtualClock } from '../../../test/kits/world.ts'
 import { createAlarm } from './alarm.ts'
 
 test('an alarm that breaks when it rings keeps none of the others from ringing, then or later', async () => {
@@ -24,5 +25,25 @@ test('an alarm that breaks when it rings keeps none of the others from ringing, 
   }
   expect(rung).toEqual(['second', 'third'])
   expect(faults).toHaveLength(1)
+  alarm.stop()
+})
+
+test('a deadline that was cancelled and came due takes none of those along that are set later', async () => {
+  const clock = virtualClock()
+  const rung: string[] = []
+  const alarm = createAlarm(clock)
+  const ring = (name: string) => () => void rung.push(name)
+  const pass = async (): Promise<void> => {
+    clock.tick()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  alarm.after(10, ring('first'))
+  alarm.after(10, ring('never'))()
+  await pass()
+  const cancel = alarm.after(10, ring('never'))
+  alarm.after(20, ring('second'))
+  cancel()
+  for (let n = 0; n < 2; n += 1) await pass()
+  expect(rung).toEqual(['first', 'second'])
   alarm.stop()
 })

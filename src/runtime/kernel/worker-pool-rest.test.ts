@@ -46,3 +46,19 @@ test('W2: an order that was given up while it waited leaves its place to others'
   expect(await busy).toEqual({ kind: 'late' })
   await pool.close()
 })
+
+test('W2: what was answered because no thread could be loaded leaves its place to others', async () => {
+  const pool = workerPool<TestOrder, string, number>({
+    file: join(import.meta.dirname, 'there-is-no-such-worker.ts'),
+    workersMax: 1,
+    queuedMax: 2,
+    queuedPerOwnerMax: 2,
+    heapMbMax: 32,
+  })
+  const { signal } = new AbortController()
+  const order = () => pool.run({ order: 'echo' as const, owner: 'a', msMax: 5000, signal })
+  for (let n = 0; n < 2; n += 1)
+    for (const outcome of await Promise.all([order(), order()]))
+      expect(outcome).toMatchObject({ kind: 'broken' })
+  await pool.close()
+})

@@ -7,6 +7,7 @@ import type { TurnRow } from '../../model/facts.ts'
 import type { SessionId } from '../../model/id.ts'
 import { listEnds } from './explain-ends.ts'
 import type { ExplainPorts } from './explain-ports.ts'
+import { explainRoots } from './explain-roots.ts'
 import { listWaits } from './explain-waits.ts'
 import { explainStall } from './explain.ts'
 
@@ -136,4 +137,30 @@ test('nothing is said of sessions that the asker may not see, also where the cha
   expect(some?.text).toContain('keeper')
   expect(some?.text).not.toContain('secret')
   expect(await explainStall({ ...ports, sees: async () => false }, sent.flow)).toBeNull()
+})
+
+test('with several waits the question for a person is told, and a queued turn is at least the first', async () => {
+  const wait = (turn: string, by: string, more: object) =>
+    ({
+      turn,
+      by,
+      forAgent: 'coder',
+      forTurn: null,
+      call: 'call_x',
+      question: null,
+      since: 0,
+      ...more,
+    }) as never
+  const waits = [
+    wait('a', 'call', { deadline: null }),
+    wait('a', 'person', { tool: 'shell', question: 'question_1', deadline: null }),
+    wait('b', 'queue', { forTurn: 'c', session: 'ses_b', ahead: 0, deadline: null }),
+  ]
+  const known = { waits, busy: [], ended: [], refused: [], mail: [], now: 60_000 } as never
+  const scope = { id: 'flow_1', kind: 'flow', turns: [row('a'), row('b')] } as never
+  const roots = await explainRoots({ store: {} } as unknown as ExplainPorts, scope, [], known, new Set())
+  expect(roots.map(({ on }) => on)).toEqual(['person', null])
+  expect(roots[0]?.sentence).toContain('for a person to allow or deny shell')
+  expect(roots[0]?.sentence).toContain(' and 1 more')
+  expect(roots[1]?.sentence).toContain('is queued as number 1 behind coder')
 })

@@ -95,3 +95,12 @@ test('R11: one agent too many was made while it was looked up what became of ano
   }
   expect(await make('two')).toMatchObject({ code: 'too_many_agents', made: 2 })
 })
+
+test('of two agents that were given one name the newer is meant, and each has its id', async () => {
+  const w = await world({ agents: {} })
+  const book = deafBook()
+  for (const id of ['one', 'two']) await createAgent(w.node.runtime, book, { ...ask, id }, '/')
+  await book.load(w.node.runtime.lists)
+  const resolved = ['Scribe', 'agent_one', 'agent_two', 'nobody'].map((name) => book.resolve?.(name)?.name)
+  expect(resolved).toEqual(['agent_two', 'agent_one', 'agent_two', undefined])
+})

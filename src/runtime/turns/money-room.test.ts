@@ -50,3 +50,9 @@ test('R7: what a request reads is taken from the tokens that are left', async ()
   expect(await roomFor(101, request(), estimate, never)).toBe(1)
   await expect(roomFor(100, request(), estimate, never)).rejects.toThrow('100 tokens are left of the budget')
 })
+
+test('R7: an answer that may be long is cut to what can be paid', async () => {
+  const asked = request(5000)
+  await limitByMoney(withMoney(1_000_000, 600_000), asked, estimate, never)
+  expect(asked.maxOutputTokens).toBe(100)
+})

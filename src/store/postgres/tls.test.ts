@@ -58,6 +58,8 @@ test('what the address says comes before the variables, and is not handed on', (
     ssl: false,
   })
   expect(readTls('', env)).toMatchObject({ url: '', ssl: { ca: 'a certificate' } })
+  // Whoever names an authority trusts no other.
+  expect(readTls('', env).ssl).not.toHaveProperty('rejectUnauthorized')
   expect(readTls('', { PGSSLMODE: 'require' }).ssl).toMatchObject({ rejectUnauthorized: false })
   expect(readTls('postgres://db/x?sslmode=verify-full', {}).ssl).not.toHaveProperty('rejectUnauthorized')
 })
