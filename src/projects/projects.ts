@@ -163,10 +163,11 @@ class ProjectBook implements OpenProjects {
 
   /** The user's own file as it is now. With a mistake in it what was there before goes on. */
   #renewBase(): void {
-    const [options, base] = [this.#options, this.#base]
+    const [options, base, said] = [this.#options, this.#base, this.#said]
     const stamp = stampBase(options, base.files)
     if (stamp !== null && stamp === base.stamp) return
     base.stamp = stamp
+    this.#said = ''
     try {
       const files = readBase(options)
       if (sameFiles(files, base.files)) return
@@ -178,7 +179,7 @@ class ProjectBook implements OpenProjects {
       this.#surroundings = null
     } catch (error) {
       if (!(error instanceof ConfigError || error instanceof OptionsError)) throw error
-      if (error.message !== this.#said)
+      if (error.message !== said)
         options.parts.warn(`${error.message}\nUntil it is right, what it said before counts.`)
       this.#said = error.message
     }

@@ -22,3 +22,26 @@ test('who is nobody is counted by where it comes from: one that asks too often k
   }
   expect([from('10.0.0.1'), from('10.0.0.1'), from('10.0.0.2')]).toEqual([401, 429, 401])
 })
+
+test('who is behind a request with the name of another host is not looked up', () => {
+  let looked = 0
+  const learn = async () => void (looked += 1)
+  const admitting = admission({
+    desks: { runs: () => true },
+    identity: { learn } as unknown as Identity,
+    clock: { elapsed: () => 0 },
+    host: '127.0.0.1',
+    allowedHosts: [],
+    requestsPerMinute: 10,
+    closing: new AbortController().signal,
+  })
+  admitting.open(4100)
+  const from = (headers: object) => admitting.learn({ headers, socket: {} } as unknown as IncomingMessage)
+  const foreign = [
+    { host: 'evil.example:4100' },
+    { host: 'localhost:4100', origin: 'http://evil.example' },
+    { host: 'localhost:4100', 'sec-fetch-site': 'cross-site' },
+  ]
+  expect([...foreign.map(from), looked]).toEqual([null, null, null, 0])
+  expect([from({ host: 'localhost:4100' }), looked]).toEqual([expect.any(Promise), 1])
+})

@@ -58,6 +58,14 @@ test('where all together hold too much, those that hold most go until the rest f
   expect(all.map(({ fate }) => fate.at(-1))).toEqual(['end', 'shed', 'end', 'end'])
 })
 
+test('nobody is dropped where all together hold exactly what they may', () => {
+  const { feed, warned } = feedOf({ bufferedBytesTotalMax: 150 })
+  const all = [100, 50].map(listener)
+  for (const one of all) feed.join(one)
+  feed.join(listener())
+  expect([all.map(({ fate }) => fate), warned]).toEqual([[[], []], []])
+})
+
 test.each([
   [null, 100],
   [0, 0],

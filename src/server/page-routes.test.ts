@@ -39,3 +39,10 @@ test('only a file whose name changes with it is kept by browsers', async () => {
   expect(await kept('/assets/app-0123abcd.js')).toBe(true)
   expect([await kept('/'), await kept('/assets/logo.svg')]).toEqual([false, false])
 })
+
+test('a file has the type that its ending says, whatever letters that is written in', async () => {
+  const get = await openPage({ 'assets/logo.SVG': '<svg/>', 'assets/notes.xyz': 'x' })
+  const typeOf = async (url: string) => (await get(url)).headers['content-type']
+  expect(await typeOf('/assets/logo.SVG')).toBe('image/svg+xml')
+  expect(await typeOf('/assets/notes.xyz')).toBe('application/octet-stream')
+})

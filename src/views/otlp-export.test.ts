@@ -116,6 +116,16 @@ test('a collector that fails is asked again after longer and longer pauses, and 
   expect([out.spans.length, mine.dropped()]).toEqual([2, 0])
 })
 
+test('a collector that wants to be left alone for a day is asked again in half a minute', async () => {
+  const { out: mine, clock } = exporter()
+  out.answers.push({ status: 429, headers: { 'retry-after': '86400' } })
+  mine.add(spans(2))
+  await out.received(2)
+  await mine.close()
+  expect(clock.slept[1]).toBe(30_000)
+  expect([out.spans.length, mine.dropped()]).toEqual([2, 0])
+})
+
 test('a collector that fails is given up after five tries, with one warning a minute', async () => {
   const { out: mine, warnings } = exporter()
   out.answers.push(...Array.from({ length: 10 }, () => ({ status: 503 })))

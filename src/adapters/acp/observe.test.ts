@@ -48,6 +48,32 @@ test('nothing is put before the first words, nor where a message ends its own li
   expect(hear([null, 'First.', '\n', null, '', 'Second.'])).toBe('First.\nSecond.')
 })
 
+test('news of a tool that runs already does not break a sentence in two', () => {
+  let said = ''
+  const observer = createObserver(
+    {
+      say: (text) => void (said += text),
+      seen: () => undefined,
+      holds: () => undefined,
+      adds: () => undefined,
+    },
+    new Map(),
+    '1',
+  )
+  const speak = (text: string): void =>
+    observer.take({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } })
+  const tool = (sessionUpdate: string, status: string): void =>
+    observer.take({ sessionUpdate, toolCallId: 'build', title: 'make', kind: 'execute', status })
+  speak('I build it.')
+  tool('tool_call', 'pending')
+  speak('Meanwhile I ')
+  tool('tool_call_update', 'in_progress')
+  speak('read')
+  tool('tool_call_update', 'completed')
+  speak(' on.')
+  expect(said).toBe('I build it.\n\nMeanwhile I read on.')
+})
+
 /** What is recorded of tools that each show `text` in every field that they have. */
 function show(text: string, count: number): SeenStep[] {
   const steps: SeenStep[] = []

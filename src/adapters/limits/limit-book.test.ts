@@ -107,6 +107,29 @@ test('R11: of many windows those that were reported last are kept', () => {
   )
 })
 
+test('R11: of many agents the windows of those that reported last are kept', () => {
+  const clock = virtualClock()
+  const book = limitBook({ clock, directory: null })
+  const see = (who: string): void =>
+    book.see(who, [{ name: 'week', used: 0.5, resetsAt: clock.now() + 60_000 }])
+  for (let n = 0; n < 200; n += 1) see(`p${n}`)
+  see('p0')
+  see('p200')
+  expect(['p0', 'p1', 'p2', 'p200'].map((who) => book.windows(who).length)).toEqual([1, 0, 1, 1])
+})
+
+test('what was reported since the last writing is written when the server ends', async () => {
+  const [clock, directory] = [virtualClock(), makeDirectory()]
+  const book = limitBook({ clock, directory })
+  const see = (used: number): void =>
+    book.see('one', [{ name: 'week', used, resetsAt: clock.now() + 60_000 }])
+  see(0.1)
+  await book.close()
+  see(0.4)
+  await book.close()
+  expect(limitBook({ clock, directory }).windows('one')).toMatchObject([{ used: 0.4 }])
+})
+
 test('many that are over their limit at once are written together, not each with all others', async () => {
   const [clock, directory] = [virtualClock(), makeDirectory()]
   let reads = 0

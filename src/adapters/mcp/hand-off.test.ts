@@ -83,6 +83,7 @@ test('a call that such a client cannot wait for is handed off, whoever is called
   expect(await find('codex-mcp-client', 'codex')).toBe(270_000)
   expect(await find('codex-mcp-client', 'quick')).toBe(270_000)
   expect(await find('codex-mcp-client', 'quick', { timeout_seconds: 271 })).toBe(270_000)
+  expect(await find('codex-mcp-client', 'quick', { timeout_seconds: 270 })).toBeNull()
   expect(await find('codex-mcp-client', 'codex', { timeout_seconds: 60 })).toBeNull()
   expect(await find('claude-code', 'codex')).toBeNull()
 })

@@ -53,3 +53,14 @@ test('a header that is cut, strange or alone says nothing', () => {
     ),
   ).toEqual([])
 })
+
+test('R11: of many windows so many are read', () => {
+  const names = Array.from({ length: 30 }, (_, n) => String.fromCharCode(97 + (n % 26)).repeat(1 + n / 26))
+  const headers = names.flatMap((name) => [
+    [`x-ratelimit-limit-${name}`, '10'],
+    [`x-ratelimit-remaining-${name}`, '5'],
+    [`x-ratelimit-reset-${name}`, '1s'],
+  ])
+  const read = readRateWindows(Object.fromEntries(headers) as Record<string, string>, now)
+  expect(read.map(({ name }) => name)).toEqual(names.slice(0, 10))
+})

@@ -71,6 +71,17 @@ describe('modelSummarise', () => {
     expect(fake?.requests[0]?.user).toContain('newer')
   })
 
+  it('reads the newest words also where they alone are more than its bound', async () => {
+    const summarise = await summariser([{ text: 'short' }])
+    const entries = [
+      entry('user', 'older words', { tokens: 10 }),
+      entry('user', 'a whole log', { tokens: summaryTokensMax + 1 }),
+    ]
+    await summarise(agent, null, entries, never, '482')
+    expect(fake?.requests[0]?.user).toContain('a whole log')
+    expect(fake?.requests[0]?.user).not.toContain('older words')
+  })
+
   it('fails when the model gives none', async () => {
     await expect(
       (await summariser([{ empty: true }]))(agent, null, [entry('user', 'x')], never, '482'),

@@ -34,6 +34,22 @@ test('a prompt of ours begins when the one before is over, also where that faile
   expect(done).toEqual(['other', 'second'])
 })
 
+test('a prompt that comes when the first of two is over waits for the second', async () => {
+  const { prompts } = open()
+  const [first, second, done] = [gate(), gate(), [] as string[]]
+  const one = prompts.run('a', never, () => first.opened)
+  const two = prompts.run('a', never, () => second.opened)
+  first.open()
+  await one
+  await settle()
+  const three = prompts.run('a', never, async () => done.push('third'))
+  await settle()
+  expect(done).toEqual([])
+  second.open()
+  await Promise.all([two, three])
+  expect(done).toEqual(['third'])
+})
+
 test('a prompt of ours waits for one that the user has just sent, before opencode says that it works', async () => {
   const { prompts } = open()
   const [known, done] = [gate(), [] as string[]]

@@ -18,6 +18,11 @@ describe('a permission question', () => {
     )
   })
 
+  test('names nobody else where the agent was asked by the user', () => {
+    const own = renderQuestion({ ...asked, path: ['coder'] })
+    expect(own.split('\n')[0]).toBe('coder wants to run shell:')
+  })
+
   test('a command cannot look like the words around it', () => {
     expect(
       renderQuestion({

@@ -77,3 +77,8 @@ test('what cannot be changed safely is not changed', () => {
     'servers.ours is there already',
   )
 })
+
+test('what stands between two comments counts', () => {
+  const text = '/* one */ { /* two */ "a": 1, /* three\n */ "b": [/**/ 2 /* four */] } // five'
+  expect(parseJsonc(text)).toEqual({ a: 1, b: [2] })
+})

@@ -52,6 +52,12 @@ test('a failed request and a draft say how to go on', () => {
   expect(renderNeeds([draft], 0, 80).match(/y/g)?.length).toBeGreaterThanOrEqual(500)
 })
 
+test('trust is offered where it can be given, and not for a file that is to be corrected', () => {
+  const project = { kind: 'project', id: '/work', input: null, tool: null, deadline: null } as const
+  expect(renderNeeds([need({ ...project, acts: ['trust'] })], 0, 80)).toContain('tieline trust /work')
+  expect(renderNeeds([need({ ...project, acts: [] })], 0, 80)).not.toContain('tieline trust')
+})
+
 const flow: FlowSummary = {
   flow: 'flow_217073219793731942',
   turn: 'turn_217073219793731942',
