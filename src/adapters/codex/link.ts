@@ -56,7 +56,7 @@ async function stay(deps: CodexLinkDeps, path: string, signal: AbortSignal): Pro
   const threads = new Map<string, Thread>()
   const rpc = await connectCodex(
     path,
-    (ms) => deps.clock.sleep(ms),
+    (ms, until) => deps.clock.sleep(ms, until),
     (method, params) => notice(deps, threads, method, params),
   )
   const leave = (): void => rpc.close()

@@ -6,6 +6,7 @@ import { ownLimits, parseJson } from '../../model/bounded-json.ts'
 import { listen } from '../../model/contained.ts'
 import { isRefusal } from '../../model/refusal.ts'
 import { isRecord, textAt, type Json } from '../../model/json.ts'
+import type { Clock } from '../../runtime/kernel/ports.ts'
 
 const answerMsMax = 10_000
 const frameBytesMax = 16 * 1024 * 1024
@@ -39,7 +40,7 @@ export async function findCodexSocket(codexHome: string, uid: number): Promise<s
 
 export function connectCodex(
   path: string,
-  sleep: (ms: number) => Promise<void>,
+  sleep: Clock['sleep'],
   onNotice: (method: string, params: Json) => void,
 ): Promise<CodexRpc> {
   const ws = new WebSocket(`ws+unix://${path}:/`, { maxPayload: frameBytesMax })
@@ -62,13 +63,16 @@ export function connectCodex(
       const { promise, resolve, reject } = Promise.withResolvers<Json>()
       waiting.set(id, { resolve, reject })
       ws.send(JSON.stringify({ id, method, params }))
-      const late = sleep(answerMsMax).then(() => {
+      const answered = new AbortController()
+      const late = sleep(answerMsMax, answered.signal).then(() => {
         throw new Error(`Codex did not answer ${method}`)
       })
       try {
         return await Promise.race([promise, late])
       } finally {
         late.catch(() => undefined)
+        // A timer that goes on would keep the process that asked.
+        answered.abort()
         waiting.delete(id)
       }
     },

@@ -105,7 +105,7 @@ async function checkCodex({ config }: Place, at: Surroundings): Promise<Finding>
   try {
     const rpc = await connectCodex(
       path,
-      (ms) => systemClock.sleep(ms),
+      (ms, until) => systemClock.sleep(ms, until),
       () => undefined,
     )
     await rpc.ask('initialize', { clientInfo: { name: 'tieline-doctor', title: 'Tieline', version } })
