@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { WebSocket } from 'ws'
 import { expect, onTestFinished, test } from 'vitest'
 import { feedSocket } from './feed-socket.ts'
@@ -36,6 +35,5 @@ test('a socket that is closed while its sessions are looked for follows nothing'
   ws.close()
   await expect.poll(() => sockets.count()).toBe(0)
   found.resolve({ sessions: null })
-  await sleep(20)
-  expect(told).toEqual(['left', 'stop'])
+  await expect.poll(() => told).toEqual(['left', 'stop'])
 })

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextRound } from 'node:timers/promises'
 import { fastify } from 'fastify'
 import { expect, onTestFinished, test } from 'vitest'
 import { virtualClock } from '../../test/kits/world.ts'
@@ -16,9 +16,13 @@ test('a request counts as use also where nobody looked while it was open', async
     clock.tick()
   }
   pass(1000)
+  const closed = new Promise((resolve) =>
+    app.server.once('request', (_request, answer) => answer.once('close', resolve)),
+  )
   await (await fetch(`${url}/quick`)).text()
   // A look would count as use as long as it is open.
-  await sleep(100)
+  await closed
+  await nextRound()
   pass(10)
   expect(idle.idleMs()).toBe(10)
 })

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextRound } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { Checkpoints, readPages } from './checkpoints.ts'
 
@@ -10,7 +10,7 @@ test('when the file beside the log has begun again, the thread does not wait for
   const directory = mkdtempSync(join(tmpdir(), 'tieline-checkpoints-'))
   onTestFinished(() => rmSync(directory, { recursive: true }))
   const file = join(directory, 'pages.db')
-  const db = new DatabaseSync(file)
+  const db = new DatabaseSync(file, { timeout: 5000 })
   db.exec('pragma journal_mode = wal; create table pages (bytes blob)')
   onTestFinished(() => db.close())
   const look = db.prepare('pragma wal_checkpoint(noop)')
@@ -20,7 +20,7 @@ test('when the file beside the log has begun again, the thread does not wait for
     while (readPages(look).log < upTo) {
       insert.run()
       void checkpoints.afterCommit(db)
-      await sleep(1)
+      await nextRound()
     }
   }
   const reader = new DatabaseSync(file, { readOnly: true })
@@ -29,12 +29,10 @@ test('when the file beside the log has begun again, the thread does not wait for
   // Nothing that is newer than the reader can be passed on.
   await write(600)
   await expect.poll(() => checkpoints.passes).toBeGreaterThan(0)
-  await sleep(50)
   reader.close()
   db.exec('pragma wal_checkpoint(truncate)')
   const before = checkpoints.passes
   await write(200)
-  await sleep(100)
-  expect(checkpoints.passes).toBeGreaterThan(before)
+  await expect.poll(() => checkpoints.passes).toBeGreaterThan(before)
   await checkpoints.close()
 })

@@ -20,7 +20,8 @@ function scratch(): string {
 
 function openPages(directory = scratch()) {
   const file = join(directory, 'pages.db')
-  const db = new DatabaseSync(file)
+  // As the store's own: the thread may have the lock for its last pages.
+  const db = new DatabaseSync(file, { timeout: 5000 })
   db.exec('pragma journal_mode = wal; create table pages (bytes blob)')
   onTestFinished(() => db.close())
   const look = db.prepare('pragma wal_checkpoint(noop)')
