@@ -158,26 +158,29 @@ async function measureHotPath(grown: string, empty: string, workspace: string): 
   return median(ratios)
 }
 
-/** What a person may open of a flow, oldest and newest, after the move. */
-async function openAll(directory: string, workspace: string): Promise<number> {
+/**
+ * What a person may open of a flow, oldest and newest: its events, its replay, its export. (The replay of a repeated
+ * delegation finds a difference, because the ids of calls are part of what its model was asked.)
+ */
+async function openAll(directory: string, workspace: string): Promise<ReadonlyMap<string, string>> {
   const line = await openLine({ dataDir: directory, cwd: workspace, agents: growAgents })
-  let opened = 0
+  const opened = new Map<string, string>()
   try {
     const { flows } = line.store.db
       .prepare(
         `select json_group_array('flow_' || substr(id, 6)) as flows from (select t.id as id
           from requests r join all_turns t on t.opened_seq = r.seq
-          where r.seq < 500 or r.seq > (select max(seq) - 500 from log) order by r.seq)`,
+          where r.seq < 150 or r.seq > (select max(seq) - 150 from log) order by r.seq)`,
       )
       .get() as { flows: string }
     for (const flow of JSON.parse(flows) as string[]) {
       const events = await line.log.events(flow)
-      const { equal } = await line.log.replay(flow)
+      const { turns } = await line.log.replay(flow)
       const { text } = await line.log.export(flow)
       await line.log.explain(flow)
-      if (events.length < 10 || !equal || text.length < 1000)
-        throw new Error(`${flow} does not open as it was`)
-      opened += 1
+      if (events.length < 10 || turns.length < 2 || text.length < 1000)
+        throw new Error(`${flow} does not open whole`)
+      opened.set(flow, JSON.stringify([events, turns, text]))
     }
   } finally {
     await line.close()
@@ -220,18 +223,24 @@ export async function growth(progress: Progress): Promise<Part> {
     progress.step('started')
     const { countMs, listed, end } = await measureServer(grown)
     progress.step('lists')
-    const hot = await measureHotPath(grown, join(directory, 'hot'), workspace)
+    // On a copy: what it adds is new, and would stay when nine tenths are archived.
+    const copied = join(directory, 'copied')
+    cpSync(grown, copied, { recursive: true })
+    const hot = await measureHotPath(copied, join(directory, 'hot'), workspace)
     progress.step('hot path')
     const now = Date.now()
+    const before = await openAll(grown, workspace)
     const moved = await logCare.archive({ directory: grown, now, endedBefore: now - (days / 10) * dayMs })
-    const opened = await openAll(grown, workspace)
+    const after = await openAll(grown, workspace)
+    for (const [flow, text] of before)
+      if (after.get(flow) !== text) throw new Error(`${flow} does not open as it was`)
     progress.step('archived')
     const [long, short] = starts.map((taken) => median(taken)) as [number, number]
     const share = moved.bytesAfter / moved.bytesBefore
     return {
       name: 'growth',
       notes: [
-        `${moved.flows} requests were archived; ${opened} flows were opened, replayed and exported after that.`,
+        `${moved.flows} requests were archived; ${after.size} flows were opened, replayed and exported as before.`,
       ],
       tables: [
         {
