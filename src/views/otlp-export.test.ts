@@ -216,3 +216,10 @@ test('nothing is taken after the end', async () => {
   await other.close()
   expect(out.spans.map((span) => span.name)).toEqual(['span 1'])
 })
+
+test('whoever closes does not wait until a collector that is gone was asked again and again', async () => {
+  const { out: mine, clock } = exporter({ OTEL_BSP_SCHEDULE_DELAY: '1234' }, 'http://127.0.0.1:1')
+  mine.add(spans(1))
+  await mine.close()
+  expect([clock.slept, mine.dropped()]).toEqual([[1234], 1])
+})

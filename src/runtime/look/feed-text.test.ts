@@ -75,11 +75,11 @@ function logOf(count: number) {
   const say = (said: Delta): void => {
     for (const listener of runtime.deltaListeners) listener(said)
   }
-  const append = (): void => {
+  const append = (lost = false): void => {
     const first = events.length + 1
     const event = { type: 'session.renamed', session: 'ses_a', turn: null, title: 't' } as const
     events.push({ seq: first, at: 0, event })
-    hear([{ kind: 'appended', first, at: 0, events: [event] }])
+    if (!lost) hear([{ kind: 'appended', first, at: 0, events: [event] }])
   }
   return { runtime, follow, say, append, holdWhile: (until: Promise<void>) => void (hold = until) }
 }
@@ -130,4 +130,22 @@ test('those who come late one after the other all catch up', async () => {
     await settle()
     expect(heard).toHaveLength(20)
   }
+})
+
+test('text that comes while somebody catches up again, behind a gap, is told after the events', async () => {
+  const { runtime, follow, say, append, holdWhile } = logOf(0)
+  const { heard } = follow(0, null)
+  append()
+  await settle()
+  const { promise, resolve } = Promise.withResolvers<void>()
+  holdWhile(promise)
+  // The hint of the second was lost.
+  append(true)
+  append()
+  await settle()
+  runtime.running.set('turn_1', saying('ses_a', 'so far') as never)
+  say(delta('ses_a', 'so far'))
+  resolve()
+  await settle()
+  expect(heard).toEqual(['1', '2', '3', 'so far'])
 })
