@@ -143,4 +143,44 @@ describe.skipIf(postgres === null)('a node that loses its database', () => {
     const order = (await other.read(0, {}, 10)).events.map(({ event }) => event.turn)
     expect([runs, ...order]).toEqual([2, null, 'turn_fresh', 'turn_stale'])
   })
+
+  test('R2: a lost answer is found once, also where more was committed since than is read at once', async () => {
+    const schema = nextSchema()
+    const { proxy, store } = await through(schema)
+    const other = await open(schema)
+    await append(store, created('ses_a'))
+    let runs = 0
+    proxy.loseAnswerTo('ses_b')
+    const done = store.transact(keysOf('ses_b'), async (tx) => {
+      runs += 1
+      tx.append(created('ses_b'))
+    })
+    await until(() => proxy.lost() === 1)
+    proxy.freeze()
+    await Promise.all(Array.from({ length: 1100 }, (_, n) => append(other, created(`ses_c${n}`))))
+    proxy.thaw()
+    await done
+    expect(runs).toBe(1)
+    const kept = (await store.read(0, {}, 10_000)).events.map(({ event }) => event.session)
+    expect([kept.length, kept.filter((session) => session === 'ses_b').length]).toEqual([1102, 1])
+  })
+
+  test('who has committed sees it, also where others came in between with more than is read at once', async () => {
+    const schema = nextSchema()
+    const { proxy, store } = await through(schema)
+    const other = await open(schema)
+    await append(store, created('ses_a'))
+    proxy.delay(400)
+    const decided = Promise.withResolvers<void>()
+    const done = store.transact(keysOf('ses_b'), async (tx) => {
+      tx.append(created('ses_b'))
+      decided.resolve()
+    })
+    await decided.promise
+    // Its commit is on its way.
+    await Promise.all(Array.from({ length: 600 }, (_, n) => append(other, created(`ses_c${n}`))))
+    await done
+    const own = await store.read(0, { sessions: ['ses_b'] }, 10)
+    expect(own.events.map(({ seq }) => seq)).toEqual([602])
+  })
 })
