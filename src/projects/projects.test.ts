@@ -2,18 +2,23 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { testClock, type TestClock } from '../../test/kits/turns.ts'
+import { testClock } from '../../test/kits/turns.ts'
+import type { Limits } from '../model/limits.ts'
 import { createAlarm } from '../runtime/kernel/alarm.ts'
 import type { Driver } from '../runtime/kernel/ports.ts'
-import { openProjects, type OpenProjects } from './projects.ts'
+import { openProjects } from './projects.ts'
 
 const unused = (): never => {
   throw new Error('nothing runs here')
 }
 const driver: Driver = { run: unused }
 
+const define = (agent: string): string => `[agents.${agent}]\ndriver = "scripted"\nprompt = "x"\n`
+
+type BookOptions = { isBusy?: () => boolean; limits?: Partial<Limits>; warned?: string[] }
+
 /** The user's own configuration alone, in a home of its own. */
-function book(): { projects: OpenProjects; clock: TestClock; cwd: string; put: (agent: string) => void } {
+function book({ isBusy = () => false, limits = {}, warned = [] }: BookOptions = {}) {
   const home = mkdtempSync(join(tmpdir(), 'tieline-projects-'))
   const cwd = join(home, 'work')
   const own = join(home, '.config', 'tieline')
@@ -25,7 +30,7 @@ function book(): { projects: OpenProjects; clock: TestClock; cwd: string; put: (
     base: { config: null, files: null },
     inCode: {},
     builtIn: {},
-    isBusy: () => false,
+    isBusy,
     parts: {
       clock,
       alarm: createAlarm(clock),
@@ -37,14 +42,13 @@ function book(): { projects: OpenProjects; clock: TestClock; cwd: string; put: (
       driven: { driver } as never,
       own: [],
       hidden: [],
-      limits: {},
+      limits,
       subagent: null,
-      warn: unused,
+      warn: (text) => void warned.push(text),
     },
   })
-  const put = (agent: string): void =>
-    writeFileSync(join(own, 'tieline.toml'), `[agents.${agent}]\ndriver = "scripted"\nprompt = "x"\n`)
-  return { projects, clock, cwd, put }
+  const write = (text: string): void => writeFileSync(join(own, 'tieline.toml'), text)
+  return { projects, clock, cwd, write, put: (agent: string): void => write(define(agent)) }
 }
 
 const nextRound = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
@@ -84,4 +88,58 @@ test('a project whose file is gone counts no longer, also for those who looked b
   rmSync(file)
   expect(projects.list()).toEqual([])
   expect(projects.known(cwd).agents.untrusted?.()).toEqual([])
+})
+
+test('what a project had before is closed when no turn runs, and not before', async () => {
+  let [busy, closed] = [true, 0]
+  const { projects, cwd, put } = book({ isBusy: () => busy })
+  const look = async (): Promise<void> => {
+    await nextRound()
+    projects.look(cwd)
+    await nextRound()
+  }
+  put('one')
+  await look()
+  Object.assign(projects.layer().toolbox, { close: async () => void (closed += 1) })
+  put('another')
+  for (let n = 0; n < 3; n += 1) await look()
+  expect(closed).toBe(0)
+  busy = false
+  for (let n = 0; n < 3; n += 1) await look()
+  expect(closed).toBe(1)
+})
+
+const right = define('one')
+const wrong = `${right}colour = "red"\n`
+
+/** What is known after the file was written. */
+function putting(options: BookOptions) {
+  const { projects, cwd, write } = book(options)
+  return async (text: string) => {
+    write(text)
+    await nextRound()
+    return projects.look(cwd)
+  }
+}
+
+test('a mistake in the file of the user is said once, and again where it was right meanwhile', async () => {
+  const warned: string[] = []
+  const put = putting({ warned })
+  await put(right)
+  expect((await put(wrong)).agents.names()).toEqual(['one'])
+  expect(warned).toEqual([expect.stringContaining('Until it is right, what it said before counts.')])
+  await put(`${wrong}# saved again\n`)
+  expect(warned).toHaveLength(1)
+  await put(right)
+  await put(wrong)
+  expect(warned).toHaveLength(2)
+  await put(`${right}# changed\n`)
+  await put(wrong)
+  expect(warned).toHaveLength(3)
+})
+
+test('what the program says of a limit counts more than what its file says', async () => {
+  const text = `${right}[limits]\ntaskBytesMax = 10\ndepthMax = 3\n`
+  const { limits } = await putting({ limits: { taskBytesMax: 20 } })(text)
+  expect([limits.taskBytesMax, limits.depthMax]).toEqual([20, 3])
 })
